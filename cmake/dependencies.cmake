@@ -1,0 +1,12 @@
+# System packages only; nothing is downloaded. scripts/install_dependencies.sh names the Debian packages.
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(dnnl CONFIG REQUIRED)
+find_package(fmt CONFIG REQUIRED)
+find_package(nlohmann_json CONFIG REQUIRED)
+find_package(yaml-cpp CONFIG REQUIRED)
+find_package(CLI11 CONFIG REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+if(ORTHANT_TESTS)
+  find_package(GTest REQUIRED)
+endif()

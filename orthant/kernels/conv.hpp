@@ -1,0 +1,23 @@
+#pragma once
+
+#include "orthant/kernels/primitive.hpp"
+
+#include <string>
+#include <vector>
+
+namespace orthant::kernels {
+
+/// Our own convolution: any window, groups, channels and strided layouts. Never refuses.
+std::unique_ptr<Primitive> make_direct_conv(const model::ConvTask& task, int threads);
+
+/// oneDNN's best implementation, or null where it has only a reference one or the layouts are not dense.
+std::unique_ptr<Primitive> make_onednn_conv(const model::ConvTask& task, int threads);
+
+/// Every way to run a task, the one that make_conv takes first.
+struct ConvCandidate {
+  std::string algorithm;  ///< "onednn", "direct"
+  std::unique_ptr<Primitive> primitive;
+};
+std::vector<ConvCandidate> conv_candidates(const model::ConvTask& task, int threads);
+
+}  // namespace orthant::kernels

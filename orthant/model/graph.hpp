@@ -1,0 +1,92 @@
+#pragma once
+
+#include "orthant/model/ops.hpp"
+
+#include <string>
+#include <vector>
+
+namespace orthant::model {
+
+enum class LossKind {
+  mean_squared_error,
+  mean_absolute_error,
+  cross_entropy,  ///< softmax + negative log-likelihood of labels, mean over samples and voxels
+  soft_dice,      ///< 1 - mean over classes of 2|pt| / (|p| + |t|), p = softmax; sums over the whole mini-batch
+};
+
+const char* name_of(LossKind kind);
+
+struct LossTerm {
+  LossKind kind = LossKind::mean_squared_error;
+  double weight = 1;
+  bool operator==(const LossTerm&) const = default;
+};
+
+/// A weighted sum of terms. All terms take labels, or all take values of the output's shape.
+struct Loss {
+  std::vector<LossTerm> terms;
+  bool operator==(const Loss&) const = default;
+};
+
+/// True if the target is class indices (n x d x h x w), false if it has the output's shape.
+bool takes_labels(const Loss& loss);
+
+/// One op with the nodes it reads (indices into Graph::nodes, all smaller than its own).
+struct Node {
+  std::string name;  ///< unique; PyTorch's module path, so "<name>.weight" is the parameter's name
+  Op op;
+  std::vector<int> srcs;
+  tensor::Shape shape;  ///< global shape of dst, n included
+};
+
+/// A network: ops in an order in which each comes after what it reads; the first is the Input, the last the output.
+struct Graph {
+  std::string name;
+  int spatial_count = 3;  ///< 2: depth is 1 everywhere and files leave it out
+  std::vector<Node> nodes;
+  Loss loss;
+};
+
+/// Builds a graph op by op, inferring and checking shapes; errors name the node.
+class GraphBuilder {
+ public:
+  /// `sample` is the shape of the network's source with n = mini-batch.
+  GraphBuilder(std::string name, int spatial_count, const tensor::Shape& sample);
+
+  /// Appends an op; returns its index. Throws Error("<graph>: <node>: ...") if the op does not fit its sources.
+  int add(std::string name, Op op, std::vector<int> srcs);
+  /// Appends an op that reads the last one.
+  int add(std::string name, Op op);
+  [[nodiscard]] int last() const { return static_cast<int>(graph_.nodes.size()) - 1; }
+  [[nodiscard]] const tensor::Shape& shape(int node) const;
+
+  /// Checks the loss against the output and returns the graph.
+  Graph finish(Loss loss);
+
+ private:
+  Graph graph_;
+};
+
+/// The shape of dst; throws Error (without the node's name) if the op does not accept the sources.
+tensor::Shape infer_shape(const Op& op, const std::vector<tensor::Shape>& srcs);
+
+/// The shape of the target as the loss wants it: the output's, or n x 1 x d x h x w for labels.
+tensor::Shape target_shape(const Graph& graph);
+
+/// A tensor of numbers that belongs to a node.
+struct Parameter {
+  enum class Role { weight, bias, norm_weight, norm_bias, running_mean, running_var };
+  std::string name;                   ///< PyTorch's: "<node>.weight", ".bias", ".running_mean", ".running_var"
+  int node = 0;
+  Role role = Role::weight;
+  std::vector<std::int64_t> extents;  ///< as PyTorch has them, e.g. O I D H W; 2-D networks without D
+  bool trainable = true;              ///< false for running statistics
+};
+
+/// All parameters in node order. Conv weights are O x I/groups x taps, transposed ones I x O/groups x taps.
+std::vector<Parameter> parameters(const Graph& graph);
+std::int64_t count(const Parameter& parameter);
+/// Trainable items of the whole network.
+std::int64_t parameter_count(const Graph& graph);
+
+}  // namespace orthant::model

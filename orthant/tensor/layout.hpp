@@ -1,0 +1,29 @@
+#pragma once
+
+#include "orthant/tensor/shape.hpp"
+
+namespace orthant::tensor {
+
+/// Where the items of a local box lie in a float buffer, all counted in items:
+/// item (n,c,d,h,w) is at offset + n*strides.n + c*strides.c + ...
+struct Layout {
+  Shape extents;
+  Shape strides;
+  std::int64_t offset = 0;
+
+  bool operator==(const Layout&) const = default;
+};
+
+/// NDHWC without gaps: the order of every activation.
+Layout channels_last(const Shape& extents);
+/// NCDHW without gaps: PyTorch's order, that of files and of flattened tensors.
+Layout channels_first(const Shape& extents);
+/// The channels [first, first + count) of `whole`, in place.
+Layout channel_range(const Layout& whole, std::int64_t first, std::int64_t count);
+
+/// True if the layout is channels_last(extents) at any offset.
+bool is_dense(const Layout& layout);
+/// True if n, d, h and w can be walked as one index with one stride (strides.w), channels side by side.
+bool is_pixel_list(const Layout& layout);
+
+}  // namespace orthant::tensor

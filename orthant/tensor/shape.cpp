@@ -1,0 +1,56 @@
+#include "orthant/tensor/shape.hpp"
+
+#include "orthant/base/checked.hpp"
+
+#include <fmt/format.h>
+
+namespace orthant::tensor {
+
+const char* name_of(Dim dim) {
+  static constexpr std::array<const char*, 5> names{"n", "c", "d", "h", "w"};
+  return names.at(static_cast<std::size_t>(dim));
+}
+
+std::int64_t& Shape::operator[](Dim dim) {
+  switch (dim) {
+    case Dim::n: return n;
+    case Dim::c: return c;
+    case Dim::d: return d;
+    case Dim::h: return h;
+    case Dim::w: break;
+  }
+  return w;
+}
+
+std::int64_t Shape::operator[](Dim dim) const {
+  Shape copy = *this;
+  return copy[dim];
+}
+
+std::int64_t& Extent3::operator[](Dim dim) {
+  switch (dim) {
+    case Dim::d: return d;
+    case Dim::h: return h;
+    default: return w;
+  }
+}
+
+std::int64_t Extent3::operator[](Dim dim) const {
+  Extent3 copy = *this;
+  return copy[dim];
+}
+
+std::int64_t volume(const Shape& shape) {
+  return base::checked_product({shape.n, shape.c, shape.d, shape.h, shape.w});
+}
+
+std::int64_t pixels(const Shape& shape) { return base::checked_product({shape.n, shape.d, shape.h, shape.w}); }
+
+Extent3 spatial(const Shape& shape) { return {shape.d, shape.h, shape.w}; }
+
+std::string to_text(const Shape& shape, int spatial_count) {
+  if (spatial_count == 2) return fmt::format("{}x{}x{}x{}", shape.n, shape.c, shape.h, shape.w);
+  return fmt::format("{}x{}x{}x{}x{}", shape.n, shape.c, shape.d, shape.h, shape.w);
+}
+
+}  // namespace orthant::tensor

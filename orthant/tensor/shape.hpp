@@ -1,0 +1,45 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace orthant::tensor {
+
+/// The dims of a tensor: samples, channels, depth, height, width.
+enum class Dim : int { n, c, d, h, w };
+inline constexpr std::array<Dim, 5> all_dims{Dim::n, Dim::c, Dim::d, Dim::h, Dim::w};
+inline constexpr std::array<Dim, 3> spatial_dims{Dim::d, Dim::h, Dim::w};
+const char* name_of(Dim dim);
+
+/// One integer per dim: extents, strides or a position. A 2-D tensor has depth 1.
+struct Shape {
+  std::int64_t n = 1, c = 1, d = 1, h = 1, w = 1;
+
+  [[nodiscard]] std::int64_t operator[](Dim dim) const;
+  [[nodiscard]] std::int64_t& operator[](Dim dim);
+  bool operator==(const Shape&) const = default;
+};
+
+/// One integer per spatial dim.
+struct Extent3 {
+  std::int64_t d = 1, h = 1, w = 1;
+
+  [[nodiscard]] std::int64_t operator[](Dim dim) const;
+  [[nodiscard]] std::int64_t& operator[](Dim dim);
+  bool operator==(const Extent3&) const = default;
+};
+
+constexpr Extent3 cube(std::int64_t size) { return {size, size, size}; }
+constexpr Extent3 square(std::int64_t size) { return {1, size, size}; }
+
+/// Number of items; throws Error on overflow.
+std::int64_t volume(const Shape& shape);
+/// n * d * h * w: how many channel vectors the tensor has.
+std::int64_t pixels(const Shape& shape);
+Extent3 spatial(const Shape& shape);
+
+/// "2x16x8x8x8", or without depth where `spatial_count` is 2.
+std::string to_text(const Shape& shape, int spatial_count = 3);
+
+}  // namespace orthant::tensor
