@@ -1,6 +1,6 @@
 # System packages only; nothing is downloaded. scripts/install_dependencies.sh names the Debian packages.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
-find_package(dnnl CONFIG REQUIRED)
+find_package(dnnl 2.6 MODULE REQUIRED)
 find_package(fmt CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
 find_package(yaml-cpp CONFIG REQUIRED)
