@@ -1,0 +1,15 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace orthant::cli {
+
+/// Each adds one command to the app. Its callback runs it and throws base::Error when it cannot.
+void add_models(CLI::App& app);
+void add_inspect(CLI::App& app);
+void add_train(CLI::App& app);
+void add_step(CLI::App& app);
+void add_bench(CLI::App& app);
+void add_doctor(CLI::App& app);
+
+}  // namespace orthant::cli
