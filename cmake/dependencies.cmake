@@ -1,4 +1,5 @@
-# System packages only; nothing is downloaded. scripts/install_dependencies.sh names the Debian packages.
+# System packages only; nothing is downloaded. scripts/install_dependencies.sh names the Debian packages,
+# cmake/orthantConfig.cmake.in repeats what the library needs for users of the installed package.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(dnnl 2.6 MODULE REQUIRED)
 find_package(fmt CONFIG REQUIRED)
