@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace orthant::model {
+
+/// A YAML value that knows its line. Keys of a map are unique, in the order of the file.
+struct Document {
+  enum class Kind { null, scalar, list, map };
+  Kind kind = Kind::null;
+  int line = 0;  ///< counts from 1; 0 if it did not come from a file
+  std::string scalar;
+  std::vector<Document> items;                            ///< list
+  std::vector<std::pair<std::string, Document>> entries;  ///< map
+};
+
+/// Reads YAML text; `origin` names it in messages ("run.yaml:7: ..."). Throws Error where it is malformed,
+/// has a key twice, or is larger than a hand-written file could be.
+Document parse_document(const std::string& text, const std::string& origin);
+
+/// YAML text that parse_document reads back.
+std::string to_text(const Document& document);
+
+}  // namespace orthant::model
