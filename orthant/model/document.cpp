@@ -22,7 +22,8 @@ class Reader {
   Document read(const YAML::Node& node) {
     Document document;
     document.line = node.Mark().line + 1;
-    if (++values_ > most_values) fail(Exit::bad_data, "{}:{}: more than {} values; is this the right file?", origin_, document.line, most_values);
+    if (++values_ > most_values)
+      fail(Exit::bad_data, "{}:{}: more than {} values; is this the right file?", origin_, document.line, most_values);
     if (node.IsScalar()) {
       document.kind = Document::Kind::scalar;
       document.scalar = node.Scalar();
@@ -42,7 +43,8 @@ class Reader {
       const int line = entry.first.Mark().line + 1;
       if (!entry.first.IsScalar()) fail(Exit::bad_data, "{}:{}: a key must be a word", origin_, line);
       const std::string key = entry.first.Scalar();
-      const bool known = std::any_of(document.entries.begin(), document.entries.end(), [&](const auto& other) { return other.first == key; });
+      const bool known = std::any_of(document.entries.begin(), document.entries.end(),
+                                     [&](const auto& other) { return other.first == key; });
       if (known) fail(Exit::bad_data, "{}:{}: key '{}' appears twice; keep one", origin_, line, key);
       document.entries.emplace_back(key, read(entry.second));
       document.entries.back().second.line = line;

@@ -3,6 +3,7 @@
 #include "orthant/model/ops.hpp"
 
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace orthant::model {
@@ -65,6 +66,7 @@ class GraphBuilder {
 
  private:
   Graph graph_;
+  std::unordered_set<std::string> names_;
 };
 
 /// The shape of dst; throws Error (without the node's name) if the op does not accept the sources.
@@ -76,13 +78,15 @@ tensor::Shape target_shape(const Graph& graph);
 /// A tensor of numbers that belongs to a node.
 struct Parameter {
   enum class Role { weight, bias, norm_weight, norm_bias, running_mean, running_var };
-  std::string name;                   ///< PyTorch's: "<node>.weight", ".bias", ".running_mean", ".running_var"
+  std::string name;  ///< PyTorch's: "<node>.weight", ".bias", ".running_mean", ".running_var"
   int node = 0;
   Role role = Role::weight;
   std::vector<std::int64_t> extents;  ///< as PyTorch has them, e.g. O I D H W; 2-D networks without D
   bool trainable = true;              ///< false for running statistics
 };
 
+/// Those of one node.
+std::vector<Parameter> node_parameters(const Graph& graph, int node);
 /// All parameters in node order. Conv weights are O x I/groups x taps, transposed ones I x O/groups x taps.
 std::vector<Parameter> parameters(const Graph& graph);
 std::int64_t count(const Parameter& parameter);

@@ -1,0 +1,187 @@
+#include "orthant/base/checked.hpp"
+#include "orthant/model/graph.hpp"
+#include "orthant/model/task.hpp"
+
+#include <cmath>
+
+namespace orthant::model {
+namespace {
+
+using base::checked_add;
+using base::Exit;
+using base::fail;
+using tensor::Dim;
+using tensor::Extent3;
+using tensor::name_of;
+using tensor::Shape;
+using tensor::Window;
+
+/// Larger numbers in a window are mistakes, and below it their sums cannot overflow.
+constexpr std::int64_t largest_window_number = std::int64_t{1} << 31;
+
+void check_numbers(const Window& window) {
+  tensor::check(window);
+  for (const Extent3* values : {&window.size, &window.stride, &window.dilation, &window.pad_lo, &window.pad_hi}) {
+    for (const Dim dim : tensor::spatial_dims) {
+      if ((*values)[dim] > largest_window_number) {
+        fail(Exit::bad_data, "kernel, stride, dilation or padding is {} in dim {}; at most {} is supported",
+             (*values)[dim], name_of(dim), largest_window_number);
+      }
+    }
+  }
+}
+
+void check_channels(const char* what, std::int64_t value, std::int64_t src_channels, std::int64_t groups) {
+  if (value < 1) fail(Exit::bad_data, "{} is {}; it must be at least 1", what, value);
+  if (groups < 1) fail(Exit::bad_data, "groups is {}; it must be at least 1", groups);
+  if (src_channels % groups != 0) {
+    fail(Exit::bad_data, "{} source channels do not divide into {} groups; use a divisor", src_channels, groups);
+  }
+  if (value % groups != 0)
+    fail(Exit::bad_data, "{} {} do not divide into {} groups; use a divisor", value, what, groups);
+}
+
+/// Throws if a pooling window could lie wholly in the padding, where there is nothing to take the maximum or mean of.
+void check_pool_padding(const Window& window, const Shape& src) {
+  for (const Dim dim : tensor::spatial_dims) {
+    const std::int64_t pad = std::max(window.pad_lo[dim], window.pad_hi[dim]);
+    const bool reaches_in = pad < tensor::reach(window, dim) && src[dim] >= window.dilation[dim];
+    if (pad > 0 && !reaches_in) {
+      fail(Exit::bad_data,
+           "padding {} in dim {} lets a window of {} taps (dilation {}) miss the {} source cells; use less padding",
+           pad, name_of(dim), window.size[dim], window.dilation[dim], src[dim]);
+    }
+  }
+}
+
+void check_finite(const char* what, double value) {
+  if (!std::isfinite(value)) fail(Exit::bad_data, "{} is {}; it must be a finite number", what, value);
+}
+
+Shape with_spatial(const Shape& src, std::int64_t channels, const Extent3& extents) {
+  return {src.n, channels, extents.d, extents.h, extents.w};
+}
+
+/// One overload per op; sources are there and are as many as the op takes.
+struct Rule {
+  const std::vector<Shape>& srcs;
+
+  [[nodiscard]] const Shape& src() const { return srcs.front(); }
+
+  Shape operator()(const Input&) const { fail(Exit::bad_data, "a network has one input, its first node"); }
+
+  Shape operator()(const Conv& op) const {
+    check_channels("filters", op.filters, src().c, op.groups);
+    check_numbers(op.window);
+    check_finite("bias_value", op.bias_value);
+    return with_spatial(src(), op.filters, tensor::window_output(op.window, tensor::spatial(src())));
+  }
+
+  Shape operator()(const ConvTranspose& op) const {
+    check_channels("filters", op.filters, src().c, op.groups);
+    check_numbers(op.window);
+    check_finite("bias_value", op.bias_value);
+    for (const Dim dim : tensor::spatial_dims) {
+      if (op.output_padding[dim] < 0 || op.output_padding[dim] >= op.window.stride[dim]) {
+        fail(Exit::bad_data, "output_padding is {} in dim {}; it must be at least 0 and smaller than the stride, {}",
+             op.output_padding[dim], name_of(dim), op.window.stride[dim]);
+      }
+    }
+    const Extent3 extents = tensor::transposed_output(op.window, tensor::spatial(src()), op.output_padding);
+    return with_spatial(src(), op.filters, extents);
+  }
+
+  Shape operator()(const Pool& op) const {
+    check_numbers(op.window);
+    const Extent3 extents = tensor::window_output(op.window, tensor::spatial(src()));
+    check_pool_padding(op.window, src());
+    if (op.kind == PoolKind::max) argmax_bytes(op.window);
+    return with_spatial(src(), src().c, extents);
+  }
+
+  Shape operator()(const GlobalAveragePool&) const { return {src().n, src().c, 1, 1, 1}; }
+
+  Shape operator()(const Dense& op) const {
+    if (op.features < 1) fail(Exit::bad_data, "features is {}; it must be at least 1", op.features);
+    check_finite("bias_value", op.bias_value);
+    if (tensor::spatial(src()) != tensor::cube(1)) {
+      fail(Exit::bad_data, "dense takes vectors, but its source is {}; put a flatten or global_average_pool before it",
+           tensor::to_text(src()));
+    }
+    return {src().n, op.features, 1, 1, 1};
+  }
+
+  Shape operator()(const BatchNorm& op) const {
+    if (!(std::isfinite(op.epsilon) && op.epsilon > 0))
+      fail(Exit::bad_data, "epsilon is {}; it must be above 0", op.epsilon);
+    if (!(op.momentum >= 0 && op.momentum <= 1))
+      fail(Exit::bad_data, "momentum is {}; it must be from 0 to 1", op.momentum);
+    return src();
+  }
+
+  Shape operator()(const Activation& op) const {
+    // The derivative is taken from dst, whose sign must be that of src.
+    if (!(std::isfinite(op.slope) && op.slope >= 0))
+      fail(Exit::bad_data, "slope is {}; it must be at least 0", op.slope);
+    return src();
+  }
+
+  Shape operator()(const Softmax&) const { return src(); }
+
+  Shape operator()(const Scale& op) const {
+    check_finite("factor", op.factor);
+    return src();
+  }
+
+  Shape operator()(const Dropout& op) const {
+    if (!(op.rate >= 0 && op.rate < 1)) fail(Exit::bad_data, "rate is {}; it must be at least 0 and below 1", op.rate);
+    return src();
+  }
+
+  Shape operator()(const Add&) const {
+    for (const Shape& other : srcs) {
+      if (other != src()) {
+        fail(Exit::bad_data, "add takes sources of one shape, but has {} and {}", tensor::to_text(src()),
+             tensor::to_text(other));
+      }
+    }
+    return src();
+  }
+
+  Shape operator()(const Concat&) const {
+    Shape dst = src();
+    dst.c = 0;
+    for (const Shape& other : srcs) {
+      if (other.n != src().n || tensor::spatial(other) != tensor::spatial(src())) {
+        fail(Exit::bad_data, "concat takes sources that differ in channels only, but has {} and {}",
+             tensor::to_text(src()), tensor::to_text(other));
+      }
+      dst.c = checked_add(dst.c, other.c);
+    }
+    return dst;
+  }
+
+  Shape operator()(const Flatten&) const {
+    return {src().n, base::checked_product({src().c, src().d, src().h, src().w}), 1, 1, 1};
+  }
+};
+
+bool takes_many(const Op& op) { return std::holds_alternative<Add>(op) || std::holds_alternative<Concat>(op); }
+
+}  // namespace
+
+Shape infer_shape(const Op& op, const std::vector<Shape>& srcs) {
+  const bool many = takes_many(op);
+  if (!std::holds_alternative<Input>(op) && (many ? srcs.size() < 2 : srcs.size() != 1)) {
+    fail(Exit::bad_data, "{} reads {} sources; it takes {}", name_of(op), srcs.size(), many ? "two or more" : "one");
+  }
+  for (const Shape& src : srcs) {
+    for (const Dim dim : tensor::all_dims) {
+      if (src[dim] < 1)
+        fail(Exit::bad_data, "the source has {} items in dim {}; at least 1 is needed", src[dim], name_of(dim));
+    }
+  }
+  return std::visit(Rule{srcs}, op);
+}
+
+}  // namespace orthant::model

@@ -1,0 +1,86 @@
+#include "orthant/model/init.hpp"
+
+#include "orthant/base/random.hpp"
+
+#include <cassert>
+#include <cmath>
+
+namespace orthant::model {
+namespace {
+
+using Role = Parameter::Role;
+
+/// The stream of one parameter.
+std::uint64_t key_of(std::uint64_t seed, const std::string& name) {
+  std::uint64_t key = base::mix(seed);
+  for (const char c : name) key = base::keyed(key, static_cast<unsigned char>(c));
+  return key;
+}
+
+/// What an op says about the start of its weights and bias.
+struct Start {
+  Init init = Init::torch;
+  double bias_value = 0;
+};
+
+struct StartOf {
+  Start operator()(const Conv& op) const { return {op.init, op.bias_value}; }
+  Start operator()(const ConvTranspose& op) const { return {op.init, op.bias_value}; }
+  Start operator()(const Dense& op) const { return {op.init, op.bias_value}; }
+  template <class Other>
+  Start operator()(const Other&) const {
+    return {};
+  }
+};
+
+struct Fans {
+  double in = 1, out = 1;
+};
+
+/// PyTorch's: of a weight's extents, the second and the first, each times the taps.
+Fans fans_of(const Parameter& weight) {
+  double taps = 1;
+  for (std::size_t i = 2; i < weight.extents.size(); ++i) taps *= static_cast<double>(weight.extents[i]);
+  return {static_cast<double>(weight.extents[1]) * taps, static_cast<double>(weight.extents[0]) * taps};
+}
+
+void fill(std::span<float> values, double value) {
+  for (float& item : values) item = static_cast<float>(value);
+}
+
+void fill_uniform(std::span<float> values, std::uint64_t key, double bound) {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(bound * (2 * base::uniform(key, i) - 1));
+}
+
+void fill_normal(std::span<float> values, std::uint64_t key, double deviation) {
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(deviation * base::normal(key, i));
+}
+
+void fill_weight(std::span<float> values, std::uint64_t key, Init init, const Fans& fans) {
+  switch (init) {
+    case Init::torch: return fill_uniform(values, key, 1 / std::sqrt(fans.in));
+    case Init::glorot_uniform: return fill_uniform(values, key, std::sqrt(6 / (fans.in + fans.out)));
+    case Init::he_normal: return fill_normal(values, key, std::sqrt(2 / fans.out));
+  }
+}
+
+}  // namespace
+
+void initialise(const Graph& graph, const Parameter& parameter, std::uint64_t seed, std::span<float> file_order) {
+  assert(static_cast<std::int64_t>(file_order.size()) == count(parameter));
+  const Start start = std::visit(StartOf{}, graph.nodes[parameter.node].op);
+  const std::uint64_t key = key_of(seed, parameter.name);
+  switch (parameter.role) {
+    case Role::weight: return fill_weight(file_order, key, start.init, fans_of(parameter));
+    case Role::bias:
+      if (start.init != Init::torch) return fill(file_order, start.bias_value);
+      return fill_uniform(file_order, key, 1 / std::sqrt(fans_of(node_parameters(graph, parameter.node).front()).in));
+    case Role::norm_weight:
+    case Role::running_var: return fill(file_order, 1);
+    case Role::norm_bias:
+    case Role::running_mean: return fill(file_order, 0);
+  }
+}
+
+}  // namespace orthant::model

@@ -1,0 +1,38 @@
+#include "orthant/model/ops.hpp"
+
+namespace orthant::model {
+namespace {
+
+struct Name {
+  const char* operator()(const Input&) const { return "input"; }
+  const char* operator()(const Conv&) const { return "conv"; }
+  const char* operator()(const ConvTranspose&) const { return "conv_transpose"; }
+  const char* operator()(const Pool& op) const { return op.kind == PoolKind::max ? "max_pool" : "average_pool"; }
+  const char* operator()(const GlobalAveragePool&) const { return "global_average_pool"; }
+  const char* operator()(const Dense&) const { return "dense"; }
+  const char* operator()(const BatchNorm&) const { return "batch_norm"; }
+  const char* operator()(const Activation& op) const { return name_of(op.kind); }
+  const char* operator()(const Softmax&) const { return "softmax"; }
+  const char* operator()(const Scale&) const { return "scale"; }
+  const char* operator()(const Dropout&) const { return "dropout"; }
+  const char* operator()(const Add&) const { return "add"; }
+  const char* operator()(const Concat&) const { return "concat"; }
+  const char* operator()(const Flatten&) const { return "flatten"; }
+};
+
+}  // namespace
+
+const char* name_of(const Op& op) { return std::visit(Name{}, op); }
+
+const char* name_of(ActivationKind kind) {
+  switch (kind) {
+    case ActivationKind::identity: return "identity";
+    case ActivationKind::relu: return "relu";
+    case ActivationKind::leaky_relu: return "leaky_relu";
+    case ActivationKind::tanh: return "tanh";
+    case ActivationKind::sigmoid: return "sigmoid";
+  }
+  return "";
+}
+
+}  // namespace orthant::model
