@@ -1,0 +1,154 @@
+#include "tests/support/arguments.hpp"
+
+#include "tests/support/task_layouts.hpp"
+
+namespace orthant::test {
+namespace {
+
+using model::Pass;
+using tensor::channels_last;
+using tensor::Layout;
+using enum Access;
+
+/// `count` items side by side, as parameters are.
+Layout list(std::int64_t count) { return channels_last({.n = 1, .c = count}); }
+
+/// src, weights, bias, dst of a bilinear task in the order of its pass.
+std::vector<Argument> bilinear(Pass pass, const Layout& src, const Layout& dst, const Layout& weights) {
+  const Layout bias = list(dst.extents.c);
+  switch (pass) {
+    case Pass::forward:
+      return {{"src", read, src}, {"weights", read, weights}, {"bias", read, bias}, {"dst", write, dst}};
+    case Pass::backward_data: return {{"diff_dst", read, dst}, {"weights", read, weights}, {"diff_src", write, src}};
+    case Pass::backward_weights: break;
+  }
+  return {{"src", read, src}, {"diff_dst", read, dst}, {"diff_weights", write, weights}, {"diff_bias", write, bias}};
+}
+
+std::vector<Argument> list_arguments(const model::ConvTask& task) {
+  const std::int64_t weights = tensor::taps(task.window) * task.src.extents.c * task.dst.extents.c / task.groups;
+  return bilinear(task.pass, task.src, task.dst, list(weights));
+}
+
+std::vector<Argument> list_arguments(const model::DenseTask& task) {
+  return bilinear(task.pass, task.src, task.dst, list(task.src.extents.c * task.dst.extents.c));
+}
+
+std::vector<Argument> list_arguments(const model::PoolTask& task) {
+  const Layout argmax = channels_last(task.dst.extents);
+  const ItemType type = argmax_type(task.window);
+  if (task.pass == Pass::forward) {
+    return {{"src", read, task.src}, {"dst", write, task.dst}, {"argmax", write, argmax, type, Content::taps}};
+  }
+  return {{"diff_dst", read, task.dst},
+          {"argmax", read, argmax, type, Content::taps},
+          {"y", read, task.src},
+          {"diff_src", task.accumulate ? update : write, task.src}};
+}
+
+std::vector<Argument> list_arguments(const model::NormTask& task) {
+  const Layout channels = list(task.x.extents.c), pairs = list(2 * task.x.extents.c);
+  const Access statistics = task.training ? update : read;
+  if (task.pass == Pass::forward) {
+    return {{"x", read, task.x},
+            {"gamma", read, channels},
+            {"beta", read, channels},
+            {"running_mean", statistics, channels},
+            {"running_var", statistics, channels, ItemType::float32, Content::positive},
+            {"saved", task.training ? write : read, pairs},
+            {"residual", read, residual_layout(task)},
+            {"y", write, task.y}};
+  }
+  return {{"diff_y", read, diff_y_layout(task)},
+          {"diff_y2", read, diff_y2_layout(task)},
+          {"x", read, task.x},
+          {"y", read, task.y},
+          {"gamma", read, channels},
+          {"beta", read, channels},
+          {"saved", read, pairs, ItemType::float32, Content::positive},
+          {"diff_gamma", write, channels},
+          {"diff_beta", write, channels},
+          {"diff_x", write, diff_x_layout(task)},
+          {"diff_residual", write, diff_residual_layout(task)}};
+}
+
+std::vector<Argument> list_arguments(const model::ActivationTask& task) {
+  if (task.pass == Pass::forward) {
+    return {{"src", read, task.src}, {"bias", read, list(task.src.extents.c)}, {"dst", write, task.dst}};
+  }
+  return {{"diff_dst", read, task.dst},
+          {"diff_dst2", read, task.second},
+          {"y", read, task.dst},
+          {"diff_src", write, task.src}};
+}
+
+std::vector<Argument> list_arguments(const model::SoftmaxTask& task) {
+  if (task.pass == Pass::forward) return {{"src", read, task.src}, {"dst", write, task.dst}};
+  return {{"diff_dst", read, task.dst}, {"y", read, task.dst}, {"diff_src", write, task.src}};
+}
+
+std::vector<Argument> list_arguments(const model::CopyTask& task) {
+  return {{"src", read, task.src}, {"dst", task.accumulate ? update : write, task.dst}};
+}
+
+std::vector<Argument> list_arguments(const model::AddTask& task) {
+  return {{"a", read, task.a}, {"b", read, task.b}, {"dst", write, task.dst}};
+}
+
+std::vector<Argument> list_arguments(const model::DropoutTask& task) {
+  return {{"src", read, task.src}, {"dst", write, task.dst}};
+}
+
+std::vector<Argument> list_arguments(const model::BiasGradientTask& task) {
+  return {{"diff_dst", read, task.dst}, {"diff_bias", write, list(task.dst.extents.c)}};
+}
+
+std::vector<Argument> list_arguments(const model::LossTask& task) {
+  Argument target{"target", read, channels_last(task.output.extents)};
+  if (model::takes_labels(task.loss)) {
+    target = {"target", read, list(tensor::pixels(task.output.extents)), ItemType::int32, Content::labels};
+  }
+  const Layout losses = list(static_cast<std::int64_t>(task.loss.terms.size()) + 1);
+  return {{"output", read, task.output},
+          target,
+          {"diff_output", write, task.output},
+          {"loss", write, losses, ItemType::float64}};
+}
+
+std::vector<Argument> list_arguments(const model::UpdateTask& task) {
+  const Layout items = list(task.count);
+  return {{"weights", update, items},
+          {"gradient", read, items},
+          {"state0", update, items},
+          {"state1", update, items, ItemType::float32, Content::positive}};
+}
+
+}  // namespace
+
+std::vector<Argument> arguments_of(const model::Task& task) {
+  return std::visit([](const auto& one) { return list_arguments(one); }, task);
+}
+
+std::int64_t bytes_of(ItemType type) {
+  switch (type) {
+    case ItemType::uint8: return 1;
+    case ItemType::uint16: return 2;
+    case ItemType::float64: return 8;
+    default: return 4;
+  }
+}
+
+ItemType argmax_type(const tensor::Window& window) {
+  return model::argmax_bytes(window) == 1 ? ItemType::uint8 : ItemType::uint16;
+}
+
+std::int64_t end_of(const Layout& layout) {
+  std::int64_t last = layout.offset;
+  for (const tensor::Dim dim : tensor::all_dims) {
+    if (layout.extents[dim] == 0) return 0;
+    last += (layout.extents[dim] - 1) * layout.strides[dim];
+  }
+  return last + 1;
+}
+
+}  // namespace orthant::test

@@ -1,0 +1,92 @@
+#include "tests/support/compare.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace orthant::test {
+namespace {
+
+using model::ActivationKind;
+using model::Pass;
+
+bool is_power_of_two(std::int64_t count) { return std::has_single_bit(static_cast<std::uint64_t>(count)); }
+
+bool is_power_of_two(double factor) {
+  int exponent = 0;
+  return std::abs(std::frexp(factor, &exponent)) == 0.5;
+}
+
+bool is_exact(const model::Activation& activation) {
+  switch (activation.kind) {
+    case ActivationKind::identity:
+    case ActivationKind::relu: return true;
+    case ActivationKind::leaky_relu: return is_power_of_two(activation.slope);
+    default: return false;
+  }
+}
+
+/// How many items are summed into one result.
+struct Summands {
+  std::int64_t operator()(const model::ConvTask& task) const {
+    if (task.pass == Pass::forward) return tensor::taps(task.window) * task.src.extents.c / task.groups;
+    if (task.pass == Pass::backward_data) return tensor::taps(task.window) * task.dst.extents.c / task.groups;
+    return tensor::pixels(task.dst.extents);
+  }
+  std::int64_t operator()(const model::DenseTask& task) const {
+    if (task.pass == Pass::forward) return task.src.extents.c;
+    return task.pass == Pass::backward_data ? task.dst.extents.c : task.dst.extents.n;
+  }
+  std::int64_t operator()(const model::PoolTask& task) const { return tensor::taps(task.window); }
+  std::int64_t operator()(const model::NormTask& task) const { return tensor::pixels(task.x.extents); }
+  std::int64_t operator()(const model::SoftmaxTask& task) const { return task.src.extents.c; }
+  std::int64_t operator()(const model::BiasGradientTask& task) const { return tensor::pixels(task.dst.extents); }
+  std::int64_t operator()(const model::LossTask& task) const { return tensor::volume(task.output.extents); }
+  template <class Other>
+  std::int64_t operator()(const Other&) const {
+    return 1;
+  }
+};
+
+struct Exactness {
+  bool operator()(const model::ConvTask& task) const { return task.pass != Pass::forward || is_exact(task.activation); }
+  bool operator()(const model::DenseTask& task) const {
+    return task.pass != Pass::forward || is_exact(task.activation);
+  }
+  bool operator()(const model::PoolTask& task) const {
+    const bool exact_mean = task.count_include_pad && is_power_of_two(tensor::taps(task.window));
+    return (task.kind == model::PoolKind::max || exact_mean) && is_exact(task.activation);
+  }
+  bool operator()(const model::ActivationTask& task) const { return is_exact(task.activation); }
+  bool operator()(const model::CopyTask& task) const { return is_power_of_two(task.factor); }
+  bool operator()(const model::AddTask&) const { return true; }
+  bool operator()(const model::DropoutTask& task) const { return is_power_of_two(1 - task.rate); }
+  bool operator()(const model::BiasGradientTask&) const { return true; }
+  template <class Other>
+  bool operator()(const Other&) const {
+    return false;
+  }
+};
+
+}  // namespace
+
+double relative_error(std::span<const double> actual, std::span<const double> expected, double floor) {
+  double error = 0, norm = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    error += (actual[i] - expected[i]) * (actual[i] - expected[i]);
+    norm += expected[i] * expected[i];
+  }
+  if (!std::isfinite(error) || !std::isfinite(norm)) return std::numeric_limits<double>::infinity();
+  return error == 0 ? 0 : std::sqrt(error) / std::max(std::sqrt(norm), floor);
+}
+
+double tolerance(const model::Task& task) {
+  constexpr double k = 4;  // one rounding per product and per sum, and vectorised exp, tanh, sqrt of a few ulps
+  const auto summands = static_cast<double>(std::visit(Summands{}, task));
+  return k * static_cast<double>(std::numeric_limits<float>::epsilon()) * std::sqrt(std::max(summands, 1.0));
+}
+
+bool is_exact_on_integers(const model::Task& task) { return std::visit(Exactness{}, task); }
+
+}  // namespace orthant::test
