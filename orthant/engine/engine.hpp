@@ -1,5 +1,7 @@
 #pragma once
 
+#include "orthant/engine/arena.hpp"
+#include "orthant/engine/parameter_order.hpp"
 #include "orthant/engine/trace.hpp"
 #include "orthant/kernels/primitive.hpp"
 #include "orthant/schedule/schedule.hpp"
@@ -10,21 +12,6 @@
 #include <vector>
 
 namespace orthant::engine {
-
-/// One region of memory, given back on destruction.
-class Arena {
- public:
-  explicit Arena(std::int64_t bytes);
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
-  ~Arena();
-  [[nodiscard]] std::byte* data() const { return data_; }
-  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
-
- private:
-  std::byte* data_ = nullptr;
-  std::int64_t bytes_ = 0;
-};
 
 struct EngineOptions {
   int threads = 1;
@@ -61,11 +48,5 @@ class Engine {
   std::vector<std::vector<void*>> arguments_;  ///< per step
   std::vector<void*> scratch_;                 ///< per step
 };
-
-/// Copies a parameter between the order of files (PyTorch's) and that of the kernels.
-void to_kernel_order(const model::Graph& graph, const model::Parameter& parameter, std::span<const float> file,
-                     std::span<float> memory);
-void to_file_order(const model::Graph& graph, const model::Parameter& parameter, std::span<const float> memory,
-                   std::span<float> file);
 
 }  // namespace orthant::engine

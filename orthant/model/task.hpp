@@ -26,16 +26,16 @@ struct ConvTask {
   tensor::Window window;
   std::int64_t groups = 1;
   bool bias = false;
-  Activation activation;  ///< forward only
-  tensor::Layout src, dst;
+  Activation activation{};  ///< forward only
+  tensor::Layout src{}, dst{};
 };
 
 /// dst[n][o] = activation(sum_i src[n][i] * weights[o][i] + bias[o]). Layouts have d = h = w = 1. Arguments as ConvTask.
 struct DenseTask {
   Pass pass = Pass::forward;
   bool bias = false;
-  Activation activation;
-  tensor::Layout src, dst;
+  Activation activation{};
+  tensor::Layout src{}, dst{};
 };
 
 /// Pooling; global average pooling has a window of the whole extent.
@@ -49,9 +49,9 @@ struct PoolTask {
   PoolKind kind = PoolKind::max;
   tensor::Window window;
   bool count_include_pad = true;
-  Activation activation;  ///< backward only
+  Activation activation{};  ///< backward only
   bool accumulate = false;
-  tensor::Layout src, dst;
+  tensor::Layout src{}, dst{};
 };
 
 /// Bytes of one argmax index: 1 up to 256 taps, 2 up to 65536. Throws Error beyond.
@@ -70,11 +70,11 @@ struct NormTask {
   bool training = true;
   double epsilon = 1e-5;
   double momentum = 0.1;
-  Activation activation;
+  Activation activation{};
   bool residual = false;
   std::int64_t statistics_count = 0;  ///< items per channel the statistics cover (all ranks)
-  tensor::Layout x, y;                ///< diff_x and residual are laid out as x and y say, unless given
-  tensor::Layout diff_y, diff_y2, diff_x, diff_residual, residual_layout;
+  tensor::Layout x{}, y{};                ///< diff_x and residual are laid out as x and y say, unless given
+  tensor::Layout diff_y{}, diff_y2{}, diff_x{}, diff_residual{}, residual_layout{};
 };
 
 /// Activation over all items.
@@ -83,8 +83,8 @@ struct NormTask {
 ///   backward_data: diff_dst, diff_dst2 (null or a second gradient), y, diff_src      diff_src = (diff_dst + diff_dst2) * activation'(y)
 struct ActivationTask {
   Pass pass = Pass::forward;
-  Activation activation;
-  tensor::Layout src, dst, second;  ///< y and diff_dst are laid out as dst, diff_src as src, diff_dst2 as second
+  Activation activation{};
+  tensor::Layout src{}, dst{}, second{};  ///< y and diff_dst are laid out as dst, diff_src as src, diff_dst2 as second
 };
 
 /// Softmax over channels.
@@ -92,7 +92,7 @@ struct ActivationTask {
 ///   backward_data: diff_dst, y, diff_src
 struct SoftmaxTask {
   Pass pass = Pass::forward;
-  tensor::Layout src, dst;
+  tensor::Layout src{}, dst{};
 };
 
 /// dst = factor * src, or dst += factor * src with `accumulate`. Layouts may permute: flatten, concat and split are copies.
@@ -100,12 +100,12 @@ struct SoftmaxTask {
 struct CopyTask {
   double factor = 1;
   bool accumulate = false;
-  tensor::Layout src, dst;
+  tensor::Layout src{}, dst{};
 };
 
 /// dst = a + b.      a, b, dst (may be in place)
 struct AddTask {
-  tensor::Layout a, b, dst;
+  tensor::Layout a{}, b{}, dst{};
 };
 
 /// dst = src * mask / (1 - rate); forward and backward alike. The mask is a function of seed, step, layer and
@@ -115,7 +115,7 @@ struct DropoutTask {
   int layer = 0;         ///< the node's index
   tensor::Shape global;  ///< the whole tensor
   tensor::Box box;       ///< the part held here
-  tensor::Layout src, dst;
+  tensor::Layout src{}, dst{};
 };
 
 /// diff_bias[c] = sum over pixels of diff_dst.      diff_dst, diff_bias

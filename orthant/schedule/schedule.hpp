@@ -31,7 +31,7 @@ struct Buffer {
 struct ParameterBuffers {
   model::Parameter parameter;
   int value = -1, gradient = -1;
-  std::vector<int> state;
+  std::vector<int> state{};
 };
 
 /// What one rank does in one training step, in order, and the memory it needs. Pure value.
@@ -51,7 +51,7 @@ enum class Mode { train, evaluate };
 struct LowerOptions {
   Mode mode = Mode::train;
   model::Optimizer optimizer;
-  bool update = true;          ///< false: forward and backward only
+  bool update = true;           ///< false: forward and backward only
   bool input_gradient = false;  ///< also the gradient of the input
   bool keep_output = false;     ///< the output keeps its memory to the end of the run
 };
@@ -59,9 +59,10 @@ struct LowerOptions {
 /// The steps of `rank` under `plan`.
 Schedule lower(const model::Graph& graph, const plan::Plan& plan, int rank, const LowerOptions& options);
 
-/// Where each buffer lies in the arena, and how large the arena is. Buffers whose lifetimes do not meet may share memory.
+/// Where each buffer lies in the arena, and how large the arena is. Buffers whose lifetimes do not meet may share
+/// memory.
 struct Placement {
-  std::vector<std::int64_t> offsets;         ///< per buffer
+  std::vector<std::int64_t> offsets;          ///< per buffer
   std::vector<std::int64_t> scratch_offsets;  ///< per step
   std::int64_t arena_bytes = 0;
   std::int64_t persistent_bytes = 0;  ///< of which persistent

@@ -1,0 +1,79 @@
+#include "orthant/schedule/fusion.hpp"
+
+#include <algorithm>
+
+namespace orthant::schedule {
+namespace {
+
+using model::Graph;
+using model::Node;
+
+template <class... Ops>
+bool is_one_of(const Node& node) {
+  return (std::holds_alternative<Ops>(node.op) || ...);
+}
+
+/// The only reader of `node`, or -1.
+int sole_consumer(const std::vector<std::vector<int>>& consumers, int node) {
+  const auto& readers = consumers[static_cast<std::size_t>(node)];
+  return readers.size() == 1 ? readers.front() : -1;
+}
+
+std::vector<std::vector<int>> consumers_of(const Graph& graph) {
+  std::vector<std::vector<int>> consumers(graph.nodes.size());
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (const int src : graph.nodes[i].srcs) consumers[static_cast<std::size_t>(src)].push_back(static_cast<int>(i));
+  }
+  return consumers;
+}
+
+/// Extends a unit by what can ride on its kernel.
+void grow(Unit& unit, const Graph& graph, const std::vector<std::vector<int>>& consumers, std::vector<bool>& taken) {
+  const auto node = [&](int i) -> const Node& { return graph.nodes[static_cast<std::size_t>(i)]; };
+  if (!is_one_of<model::Conv, model::ConvTranspose, model::Dense, model::BatchNorm>(node(unit.main))) return;
+
+  int next = sole_consumer(consumers, unit.out);
+  if (next >= 0 && is_one_of<model::BatchNorm>(node(unit.main)) && is_one_of<model::Add>(node(next)) &&
+      node(next).srcs.size() == 2 && !taken[static_cast<std::size_t>(next)]) {
+    const auto& srcs = node(next).srcs;
+    unit.add = unit.out = next;
+    unit.srcs.push_back(srcs[0] == unit.main ? srcs[1] : srcs[0]);
+    taken[static_cast<std::size_t>(next)] = true;
+    next = sole_consumer(consumers, unit.out);
+  }
+  if (next >= 0 && is_one_of<model::Activation>(node(next))) {
+    unit.activation = unit.out = next;
+    taken[static_cast<std::size_t>(next)] = true;
+  }
+}
+
+}  // namespace
+
+std::vector<int> consumer_counts(const Graph& graph) {
+  std::vector<int> counts;
+  for (const auto& readers : consumers_of(graph)) counts.push_back(static_cast<int>(readers.size()));
+  return counts;
+}
+
+std::vector<Unit> fuse(const Graph& graph) {
+  const auto consumers = consumers_of(graph);
+  std::vector<bool> taken(graph.nodes.size());
+  std::vector<Unit> units;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (taken[i]) continue;
+    const int index = static_cast<int>(i);
+    Unit unit{.main = index, .out = index, .srcs = graph.nodes[i].srcs};
+    grow(unit, graph, consumers, taken);
+    units.push_back(std::move(unit));
+  }
+  std::stable_sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.out < b.out; });
+  return units;
+}
+
+model::Activation activation_of(const Graph& graph, const Unit& unit) {
+  const int node = unit.activation >= 0 ? unit.activation : unit.main;
+  const auto* activation = std::get_if<model::Activation>(&graph.nodes[static_cast<std::size_t>(node)].op);
+  return activation ? *activation : model::Activation{};
+}
+
+}  // namespace orthant::schedule
