@@ -20,7 +20,7 @@ struct Input {
 
 struct Conv {
   std::int64_t filters = 1;
-  tensor::Window window;
+  tensor::Window window{};
   std::int64_t groups = 1;
   bool bias = true;
   Init init = Init::torch;
@@ -31,7 +31,7 @@ struct Conv {
 /// The adjoint of Conv with the same window: dst is what that convolution's src would be.
 struct ConvTranspose {
   std::int64_t filters = 1;
-  tensor::Window window;
+  tensor::Window window{};
   tensor::Extent3 output_padding = tensor::cube(0);
   std::int64_t groups = 1;
   bool bias = true;
@@ -44,7 +44,7 @@ enum class PoolKind { max, average };
 
 struct Pool {
   PoolKind kind = PoolKind::max;
-  tensor::Window window;
+  tensor::Window window{};
   bool count_include_pad = true;  ///< average: padded cells count in the divisor
   bool operator==(const Pool&) const = default;
 };

@@ -1,15 +1,14 @@
 #include "orthant/plan/plan.hpp"
 
 #include "orthant/base/error.hpp"
-
-#include <nlohmann/json.hpp>
+#include "orthant/base/json.hpp"
 
 namespace orthant::plan {
 namespace {
 
 using base::Exit;
 using base::fail;
-using nlohmann::json;
+using json = base::Json;
 
 constexpr int format_version = 1;
 constexpr int most_ranks = 1 << 20;
@@ -82,8 +81,8 @@ std::string to_json(const Plan& plan) {
 }
 
 Plan from_json(const std::string& text, const std::string& origin) {
-  const json document = json::parse(text, nullptr, false);
-  if (document.is_discarded() || !document.is_object() || document.value("format", json()) != "orthant-plan") {
+  const json document = base::parse_json(text, origin);
+  if (!document.is_object() || document.value("format", json()) != "orthant-plan") {
     fail(Exit::bad_data, "{}: not a plan; a plan is JSON with \"format\": \"orthant-plan\"", origin);
   }
   if (const int version = positive(document, "version", origin); version != format_version) {

@@ -50,7 +50,7 @@ enum class Mode { train, evaluate };
 
 struct LowerOptions {
   Mode mode = Mode::train;
-  model::Optimizer optimizer;
+  model::Optimizer optimizer{};
   bool update = true;           ///< false: forward and backward only
   bool input_gradient = false;  ///< also the gradient of the input
   bool keep_output = false;     ///< the output keeps its memory to the end of the run

@@ -2,7 +2,7 @@
 
 #include "orthant/base/checked.hpp"
 
-#include <fmt/format.h>
+#include "orthant/base/format.hpp"
 
 namespace orthant::tensor {
 
@@ -40,9 +40,7 @@ std::int64_t Extent3::operator[](Dim dim) const {
   return copy[dim];
 }
 
-std::int64_t volume(const Shape& shape) {
-  return base::checked_product({shape.n, shape.c, shape.d, shape.h, shape.w});
-}
+std::int64_t volume(const Shape& shape) { return base::checked_product({shape.n, shape.c, shape.d, shape.h, shape.w}); }
 
 std::int64_t pixels(const Shape& shape) { return base::checked_product({shape.n, shape.d, shape.h, shape.w}); }
 

@@ -12,7 +12,8 @@ using base::fail;
 
 void check_at_least(const char* what, const Extent3& values, std::int64_t least) {
   for (const Dim dim : spatial_dims) {
-    if (values[dim] < least) fail(Exit::bad_data, "{} is {} in dim {}; it must be at least {}", what, values[dim], name_of(dim), least);
+    if (values[dim] < least)
+      fail(Exit::bad_data, "{} is {} in dim {}; it must be at least {}", what, values[dim], name_of(dim), least);
   }
 }
 
@@ -36,8 +37,10 @@ std::int64_t window_output(const Window& window, Dim dim, std::int64_t extent) {
   const std::int64_t padded = checked_add(checked_add(extent, window.pad_lo[dim]), window.pad_hi[dim]);
   const std::int64_t needed = reach(window, dim);
   if (padded < needed) {
-    fail(Exit::bad_data, "the kernel reaches over {} cells in dim {} but the padded input has {}; use a smaller kernel, more padding or a larger input", needed,
-         name_of(dim), padded);
+    fail(Exit::bad_data,
+         "the kernel reaches over {} cells in dim {} but the padded input has {}; use a smaller kernel, more padding "
+         "or a larger input",
+         needed, name_of(dim), padded);
   }
   return (padded - needed) / window.stride[dim] + 1;
 }
@@ -54,9 +57,12 @@ Extent3 transposed_output(const Window& window, const Extent3& extents, const Ex
     const std::int64_t full = checked_add(checked_mul(extents[dim] - 1, window.stride[dim]), reach(window, dim));
     result[dim] = checked_add(full, extra[dim]) - window.pad_lo[dim] - window.pad_hi[dim];
     if (extra[dim] < 0 || extra[dim] >= std::max(window.stride[dim], window.dilation[dim])) {
-      fail(Exit::bad_data, "output padding is {} in dim {}; it must be at least 0 and smaller than the stride or the dilation", extra[dim], name_of(dim));
+      fail(Exit::bad_data,
+           "output padding is {} in dim {}; it must be at least 0 and smaller than the stride or the dilation",
+           extra[dim], name_of(dim));
     }
-    if (result[dim] < 1) fail(Exit::bad_data, "the padding leaves no output in dim {}; use less padding or a larger input", name_of(dim));
+    if (result[dim] < 1)
+      fail(Exit::bad_data, "the padding leaves no output in dim {}; use less padding or a larger input", name_of(dim));
   }
   return result;
 }

@@ -1,0 +1,118 @@
+#include "orthant/schedule/schedule.hpp"
+#include "orthant/schedule/text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace orthant::schedule {
+namespace {
+
+using model::Activation;
+using model::ActivationKind;
+using model::BatchNorm;
+using model::Conv;
+using model::GraphBuilder;
+
+constexpr Activation leaky{.kind = ActivationKind::leaky_relu};
+const model::Loss mse{.terms = {{}}};
+
+Conv conv3(std::int64_t filters) {
+  return {.filters = filters,
+          .window = {.size = tensor::cube(3), .pad_lo = tensor::cube(1), .pad_hi = tensor::cube(1)},
+          .bias = false};
+}
+
+GraphBuilder start() { return {"net", 3, {.n = 1, .c = 2, .d = 8, .h = 8, .w = 8}}; }
+
+std::string text(const model::Graph& graph, const LowerOptions& options = {}) {
+  return to_text(lower(graph, plan::serial_plan(graph), 0, options));
+}
+
+TEST(Lower, ActivationRidesOnConvolutionAndPoolingWritesItsGradientOverIt) {
+  GraphBuilder builder = start();
+  builder.add("conv", conv3(4));
+  builder.add("act", leaky);
+  builder.add("pool", model::Pool{.kind = model::PoolKind::average,
+                                  .window = {.size = tensor::cube(2), .stride = tensor::cube(2)}});
+
+  EXPECT_EQ(text(builder.finish(mse)),
+            "conv.forward conv(input, conv.weight, -, act)\n"
+            "pool.forward pool(act, pool, -)\n"
+            "pool.loss loss(pool, target, pool, loss)\n"
+            "pool.backward_data pool(pool, -, act, act)\n"
+            "conv.backward_weights conv(input, act, conv.weight.gradient, -)\n"
+            "conv.weight.update update(conv.weight, conv.weight.gradient, -, -)\n");
+}
+
+TEST(Lower, ResidualSumAndActivationRideOnBatchNorm) {
+  GraphBuilder builder = start();
+  const int skip = builder.add("conv1", conv3(4));
+  builder.add("conv2", conv3(4));
+  const int norm = builder.add("bn", BatchNorm{});
+  builder.add("add", model::Add{}, {norm, skip});
+  builder.add("act", leaky);
+
+  EXPECT_EQ(text(builder.finish(mse), {.update = false}),
+            "conv1.forward conv(input, conv1.weight, -, conv1)\n"
+            "conv2.forward conv(conv1, conv2.weight, -, conv2)\n"
+            "bn.forward norm(conv2, bn.weight, bn.bias, bn.running_mean, bn.running_var, bn.saved, conv1, act)\n"
+            "act.loss loss(act, target, output.gradient, loss)\n"
+            "bn.backward norm(output.gradient, -, conv2, act, bn.weight, bn.bias, bn.saved, bn.weight.gradient, "
+            "bn.bias.gradient, conv2, output.gradient)\n"
+            "conv2.backward_weights conv(conv1, conv2, conv2.weight.gradient, -)\n"
+            "conv2.backward_data conv(conv2, conv2.weight, conv1.gradient)\n"
+            "conv1.sum_gradients add(output.gradient, conv1.gradient, output.gradient)\n"
+            "conv1.backward_weights conv(input, output.gradient, conv1.weight.gradient, -)\n");
+}
+
+TEST(Lower, GradientOfConcatIsSplitWithoutCopies) {
+  GraphBuilder builder = start();
+  const int a = builder.add("bn1", BatchNorm{});
+  const int b = builder.add("bn2", BatchNorm{}, {a});
+  builder.add("concat", model::Concat{}, {b, a});
+
+  const std::string steps = text(builder.finish(mse), {.update = false});
+
+  EXPECT_EQ(steps.find("gather_gradient"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("bn1.backward norm(concat, bn1.gradient"), std::string::npos) << steps;
+}
+
+TEST(Lower, EvaluationHasNoBackwardAndNoDropout) {
+  GraphBuilder builder = start();
+  builder.add("conv", conv3(4));
+  builder.add("drop", model::Dropout{.rate = 0.5});
+
+  EXPECT_EQ(text(builder.finish(mse), {.mode = Mode::evaluate}),
+            "conv.forward conv(input, conv.weight, -, conv)\n"
+            "drop.loss loss(conv, target, -, loss)\n");
+}
+
+TEST(Lower, InputGradientIsComputedOnlyWhenAsked) {
+  GraphBuilder builder = start();
+  builder.add("conv", conv3(4));
+  const model::Graph graph = builder.finish(mse);
+
+  EXPECT_EQ(lower(graph, plan::serial_plan(graph), 0, {}).input_gradient, -1);
+  const Schedule asked = lower(graph, plan::serial_plan(graph), 0, {.input_gradient = true});
+  ASSERT_GE(asked.input_gradient, 0);
+  EXPECT_TRUE(asked.buffers[static_cast<std::size_t>(asked.input_gradient)].persistent);
+}
+
+TEST(Lower, SharedGradientOfAnAddIsNotOverwritten) {
+  GraphBuilder builder = start();
+  const int a = builder.add("conv1", conv3(2));
+  const int b = builder.add("conv2", conv3(2), {0});
+  builder.add("add", model::Add{}, {a, b});
+  builder.add("scale", model::Scale{.factor = 2});
+
+  const model::Graph graph = builder.finish(mse);
+  const Schedule schedule = lower(graph, plan::serial_plan(graph), 0, {.update = false});
+  const int last_reader = static_cast<int>(schedule.steps.size()) - 1;
+
+  EXPECT_EQ(schedule.steps[static_cast<std::size_t>(last_reader)].arguments[1],
+            schedule.steps[static_cast<std::size_t>(last_reader - 1)].arguments[1]);
+}
+
+}  // namespace
+}  // namespace orthant::schedule
