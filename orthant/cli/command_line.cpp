@@ -29,7 +29,8 @@ int print_error(Exit code, const std::string& message) {
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
   return names;
 }
 
@@ -60,7 +61,8 @@ const CLI::App& chosen(const CLI::App& app) {
          base::suggestion(name, option_names(command)));
   }
   const std::vector<std::string> commands = command_names(command);
-  if (!commands.empty()) fail(Exit::usage, "{}: unknown command '{}'{}", full_name(command), word, base::suggestion(word, commands));
+  if (!commands.empty())
+    fail(Exit::usage, "{}: unknown command '{}'{}", full_name(command), word, base::suggestion(word, commands));
   fail(Exit::usage, "{}: unexpected argument '{}'; see {} --help", full_name(command), word, full_name(command));
 }
 

@@ -1,6 +1,6 @@
 #include "orthant/cli/table.hpp"
 
-#include <fmt/format.h>
+#include "orthant/base/format.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -40,7 +40,8 @@ std::string Table::text() const {
     titles.push_back(column.title);
   }
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < std::min(row.size(), widths.size()); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    for (std::size_t i = 0; i < std::min(row.size(), widths.size()); ++i)
+      widths[i] = std::max(widths[i], width(row[i]));
   }
   const std::size_t total = std::accumulate(widths.begin(), widths.end(), 2 * (widths.size() - 1));
   const std::string rule = std::string(total, '-') + '\n';

@@ -1,6 +1,6 @@
 #include "orthant/cli/units.hpp"
 
-#include <fmt/format.h>
+#include "orthant/base/format.hpp"
 
 #include <array>
 #include <cmath>

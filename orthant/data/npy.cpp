@@ -1,0 +1,185 @@
+#include "orthant/data/npy.hpp"
+
+#include "orthant/base/error.hpp"
+
+#include "orthant/base/format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+
+namespace orthant::data {
+namespace {
+
+using base::Exit;
+using base::fail;
+
+constexpr std::array<unsigned char, 6> magic{0x93, 'N', 'U', 'M', 'P', 'Y'};
+constexpr std::int64_t most_header_bytes = 1 << 20;
+constexpr std::int64_t piece_bytes = 1 << 20;
+
+struct HeaderText {
+  std::string text;
+  std::int64_t data_begin = 0;
+};
+
+HeaderText read_header(const InputFile& file) {
+  std::array<std::uint8_t, 12> start{};
+  if (file.bytes() < 12)
+    fail(Exit::bad_data, "'{}' is not an npy file: it has only {} bytes", file.path(), file.bytes());
+  file.read(0, std::as_writable_bytes(std::span(start)));
+  if (!std::equal(magic.begin(), magic.end(), start.begin())) {
+    fail(Exit::bad_data, "'{}' is not an npy file: it does not start with \\x93NUMPY", file.path());
+  }
+  const int version = start[6];
+  if (version < 1 || version > 3)
+    fail(Exit::bad_data, "'{}' has npy version {}; versions 1 to 3 are supported", file.path(), version);
+  std::int64_t begin = 10;
+  std::int64_t length = start[8] | start[9] << 8;
+  if (version > 1) {
+    begin = 12;
+    length |= static_cast<std::int64_t>(start[10]) << 16 | static_cast<std::int64_t>(start[11]) << 24;
+  }
+  if (length > most_header_bytes || begin + length > file.bytes()) {
+    fail(Exit::bad_data, "'{}' is not a readable npy file: its header claims {} bytes", file.path(), length);
+  }
+  std::string text(static_cast<std::size_t>(length), '\0');
+  file.read(begin, std::as_writable_bytes(std::span(text)));
+  return {.text = std::move(text), .data_begin = begin + length};
+}
+
+/// Number of items, or Error if the file's size is not what the header says.
+std::int64_t check_size(const NpyHeader& header, const InputFile& file, std::int64_t data_begin) {
+  std::int64_t items = 1;
+  bool overflow = false;
+  for (const std::int64_t extent : header.extents) overflow = overflow || __builtin_mul_overflow(items, extent, &items);
+  std::int64_t bytes = 0;
+  overflow = overflow || __builtin_mul_overflow(items, bytes_of(header.type), &bytes);
+  const std::int64_t there = file.bytes() - data_begin;
+  if (overflow || bytes > there) {
+    fail(Exit::bad_data, "'{}' is truncated: shape {} of {} needs {} bytes after the header, the file has {}",
+         file.path(), extents_text(header.extents), name_of(header.type),
+         overflow ? "more than 2^63" : std::to_string(bytes), there);
+  }
+  if (bytes < there) {
+    fail(Exit::bad_data, "'{}' has {} bytes after its array of shape {}; is it two files in one?", file.path(),
+         there - bytes, extents_text(header.extents));
+  }
+  return items;
+}
+
+bool all_finite(const float* values, std::int64_t count, std::int64_t stride) {
+  bool finite = true;
+  for (std::int64_t i = 0; i < count; ++i) finite &= std::isfinite(values[i * stride]);
+  return finite;
+}
+
+}  // namespace
+
+std::string extents_text(const std::vector<std::int64_t>& extents) {
+  return extents.empty() ? "()" : fmt::format("{}", fmt::join(extents, "x"));
+}
+
+NpyFile::NpyFile(const std::string& path) : file_(path) {
+  const HeaderText header = read_header(file_);
+  header_ = parse_npy_header(header.text, path);
+  data_begin_ = header.data_begin;
+  items_ = check_size(header_, file_, data_begin_);
+  const auto wide = std::count_if(extents().begin(), extents().end(), [](std::int64_t extent) { return extent > 1; });
+  if (header_.fortran_order && wide > 1) {
+    fail(Exit::bad_data, "'{}' is in Fortran order; save it with numpy.ascontiguousarray", path);
+  }
+}
+
+std::string NpyFile::place(std::int64_t item) const {
+  std::vector<std::int64_t> index(extents().size());
+  for (std::size_t dim = index.size(); dim-- > 0; item /= extents()[dim]) index[dim] = item % extents()[dim];
+  return fmt::format("'{}' at [{}]", path(), fmt::join(index, ", "));
+}
+
+void NpyFile::read_strided(std::int64_t first, std::int64_t count, float* into, std::int64_t stride) const {
+  const std::int64_t size = bytes_of(header_.type);
+  if (header_.type == NumberType::f32 && stride == 1) {
+    file_.read(data_begin_ + first * size, std::as_writable_bytes(std::span(into, static_cast<std::size_t>(count))));
+  } else {
+    std::vector<std::byte> piece(static_cast<std::size_t>(count * size));
+    file_.read(data_begin_ + first * size, piece);
+    convert(header_.type, piece, into, stride);
+  }
+  if (all_finite(into, count, stride)) return;
+  std::int64_t bad = 0;
+  while (std::isfinite(into[bad * stride])) ++bad;
+  fail(Exit::bad_data, "{} holds {}; only finite numbers can be trained on", place(first + bad), into[bad * stride]);
+}
+
+void NpyFile::read(std::int64_t first, std::span<float> into) const {
+  const auto count = static_cast<std::int64_t>(into.size());
+  assert(first >= 0 && first + count <= items_);
+  constexpr std::int64_t piece = piece_bytes / 8;
+  for (std::int64_t begin = 0; begin < count; begin += piece) {
+    read_strided(first + begin, std::min(piece, count - begin), into.data() + begin, 1);
+  }
+}
+
+void NpyFile::read_channels_last(std::int64_t first, const tensor::Shape& block, std::span<float> into) const {
+  assert(static_cast<std::int64_t>(into.size()) == tensor::volume(block));
+  const std::int64_t pixels = block.d * block.h * block.w;
+  if (block.c == 1 || pixels == 1) return read(first, into);
+  // All channels of a run of pixels at a time: what is written stays in cache until its last channel has come.
+  const std::int64_t piece = std::max<std::int64_t>(4096, piece_bytes / 8 / block.c);
+  for (std::int64_t n = 0; n < block.n; ++n) {
+    for (std::int64_t begin = 0; begin < pixels; begin += piece) {
+      const std::int64_t count = std::min(piece, pixels - begin);
+      for (std::int64_t c = 0; c < block.c; ++c) {
+        float* to = into.data() + (n * pixels + begin) * block.c + c;
+        read_strided(first + (n * block.c + c) * pixels + begin, count, to, block.c);
+      }
+    }
+  }
+}
+
+void NpyFile::read_labels(std::int64_t first, std::int64_t classes, std::span<std::int32_t> into) const {
+  const auto count = static_cast<std::int64_t>(into.size());
+  assert(first >= 0 && first + count <= items_);
+  if (!is_integer(header_.type))
+    fail(Exit::bad_data, "'{}' has {} numbers, but labels must be integers; save it with astype('int64')", path(),
+         name_of(header_.type));
+  const std::int64_t size = bytes_of(header_.type);
+  constexpr std::int64_t piece = piece_bytes / 8;
+  std::vector<std::byte> bytes;
+  std::vector<std::int64_t> values;
+  for (std::int64_t begin = 0; begin < count; begin += piece) {
+    const std::int64_t some = std::min(piece, count - begin);
+    bytes.resize(static_cast<std::size_t>(some * size));
+    values.resize(static_cast<std::size_t>(some));
+    file_.read(data_begin_ + (first + begin) * size, bytes);
+    convert(header_.type, bytes, values.data(), 1);
+    for (std::int64_t i = 0; i < some; ++i) {
+      const std::int64_t label = values[static_cast<std::size_t>(i)];
+      if (label < 0 || label >= classes) {
+        fail(Exit::bad_data, "{} holds label {}, but the network has classes 0 to {}", place(first + begin + i), label,
+             classes - 1);
+      }
+      into[static_cast<std::size_t>(begin + i)] = static_cast<std::int32_t>(label);
+    }
+  }
+}
+
+void write_npy(const std::string& path, const std::vector<std::int64_t>& extents, std::span<const float> items) {
+  std::string shape;
+  for (const std::int64_t extent : extents) shape += fmt::format("{}, ", extent);
+  std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}", shape);
+  header.append(63 - (10 + header.size()) % 64, ' ');
+  header += '\n';
+  std::string start(magic.begin(), magic.end());
+  start += {'\1', '\0', static_cast<char>(header.size() & 255U), static_cast<char>(header.size() >> 8U)};
+
+  OutputFile file(path);
+  file.write(start + header);
+  file.write(std::as_bytes(items));
+  file.commit();
+}
+
+}  // namespace orthant::data

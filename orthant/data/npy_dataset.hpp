@@ -1,0 +1,53 @@
+#pragma once
+
+#include "orthant/data/dataset.hpp"
+#include "orthant/data/npy.hpp"
+#include "orthant/tensor/shape.hpp"
+
+#include <string>
+#include <vector>
+
+namespace orthant::data {
+
+/// The extents of `samples` sources or targets as files have them: N x C x D x H x W, labels without C.
+/// Trailing dims of one cell may be left out.
+std::vector<std::int64_t> input_extents(const SampleShape& shape, std::int64_t samples);
+std::vector<std::int64_t> target_extents(const SampleShape& shape, std::int64_t samples);
+
+/// Throws Error unless the file holds one or more samples of what the network wants.
+void check_inputs(const NpyFile& file, const SampleShape& shape);
+void check_targets(const NpyFile& file, const SampleShape& shape);
+
+/// The paths that a pattern with * or ? stands for, sorted; the path itself if it has neither. Throws Error if
+/// none matches.
+std::vector<std::string> matching_paths(const std::string& pattern);
+
+/// Samples of npy files whose first dim counts samples, one file after the other. Files are opened when they are
+/// read, so that their number has no limit.
+class NpyDataset final : public Dataset {
+ public:
+  NpyDataset(const std::vector<std::string>& inputs, const std::vector<std::string>& targets, const SampleShape& shape);
+
+  [[nodiscard]] std::int64_t samples() const override { return samples_; }
+  void read_input(std::int64_t sample, std::span<float> into) const override;
+  void read_values(std::int64_t sample, std::span<float> into) const override;
+  void read_labels(std::int64_t sample, std::span<std::int32_t> into) const override;
+
+ private:
+  struct Part {
+    std::string path;
+    std::int64_t samples = 0;
+  };
+  struct Place {
+    NpyFile file;
+    std::int64_t first;  ///< the sample's first item
+  };
+  static Place find(const std::vector<Part>& parts, std::int64_t sample);
+
+  SampleShape shape_;
+  std::vector<Part> inputs_;
+  std::vector<Part> targets_;
+  std::int64_t samples_ = 0;
+};
+
+}  // namespace orthant::data
