@@ -1,0 +1,68 @@
+#pragma once
+
+#include "orthant/model/ops.hpp"
+
+#include <dnnl.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace orthant::kernels::onednn {
+
+/// The OpenMP team that oneDNN takes in this scope; it asks for the size at creation and at execution.
+class TeamScope {
+ public:
+  explicit TeamScope(int threads);
+  TeamScope(const TeamScope&) = delete;
+  TeamScope& operator=(const TeamScope&) = delete;
+  ~TeamScope();
+
+ private:
+  int before_;
+};
+
+/// One argument of a primitive: its role (DNNL_ARG_SRC, ...) and its memory.
+struct Slot {
+  int role = 0;
+  dnnl::memory::desc memory;
+};
+
+/// A primitive with its arguments laid out once: running it again only exchanges pointers.
+class Call {
+ public:
+  Call() = default;
+  Call(const dnnl::engine& engine, dnnl::primitive primitive, const std::vector<Slot>& slots);
+
+  /// `data` has one pointer per slot.
+  void run(const dnnl::stream& stream, std::span<void* const> data) const;
+
+ private:
+  dnnl::primitive primitive_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+/// Copies a tensor from one memory order to another.
+Call make_reorder(const dnnl::engine& engine, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+
+/// User-managed scratchpad, and `activation` applied to what the primitive writes.
+dnnl::primitive_attr attributes(const model::Activation& activation);
+
+/// True for the implementations that must not be used silently: they are hundreds of times slower.
+bool is_reference(std::string_view name);
+
+/// Moves to the first implementation that is not a reference one; false if there is none.
+template <class Description>
+bool skip_references(Description& description) {
+  while (is_reference(description.impl_info_str())) {
+    if (!description.next_impl()) return false;
+  }
+  return true;
+}
+
+/// `bytes` rounded up to whole cache lines.
+std::int64_t padded_bytes(std::size_t bytes);
+
+}  // namespace orthant::kernels::onednn
