@@ -22,13 +22,12 @@ void check_name(const std::string& name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
            c == '.';
   };
-  if (name.empty()) fail(Exit::bad_data, "a layer without a name; give every layer one");
+  if (name.empty()) fail(Exit::bad_data, "an empty name; give every layer one");
   if (name.size() > longest_name) {
-    fail(Exit::bad_data, "a layer name of {} characters ('{}...'); at most {} are supported", name.size(),
-         name.substr(0, 20), longest_name);
+    fail(Exit::bad_data, "a name of {} characters; at most {} are supported", name.size(), longest_name);
   }
   if (!std::all_of(name.begin(), name.end(), allowed)) {
-    fail(Exit::bad_data, "a layer name with other characters than letters, digits, '_', '-' and '.'");
+    fail(Exit::bad_data, "a name with other characters than letters, digits, '_', '-' and '.'; rename it");
   }
 }
 
@@ -115,7 +114,12 @@ const char* name_of(LossKind kind) {
 bool takes_labels(const Loss& loss) { return !loss.terms.empty() && takes_labels(loss.terms.front().kind); }
 
 GraphBuilder::GraphBuilder(std::string name, int spatial_count, const Shape& sample) {
-  graph_.name = printable(std::move(name));
+  try {
+    check_name(name);
+  } catch (const base::Error& error) {
+    fail(error.code(), "the network has {}", error.what());
+  }
+  graph_.name = std::move(name);
   graph_.spatial_count = spatial_count;
   if (spatial_count != 2 && spatial_count != 3)
     fail(Exit::bad_data, "{}: {} spatial dims; 2 or 3 are supported", graph_.name, spatial_count);

@@ -1,0 +1,135 @@
+#include "orthant/base/format.hpp"
+#include "orthant/model/yaml.hpp"
+#include "orthant/model/yaml_ops.hpp"
+
+#include <algorithm>
+
+namespace orthant::model {
+namespace {
+
+using tensor::Extent3;
+using tensor::Window;
+
+/// Plain where YAML would read a plain word back as the same word.
+std::string word(const std::string& name) {
+  const char first = name.front();
+  const bool letter = (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z');
+  const bool null = name == "null" || name == "Null" || name == "NULL";
+  return letter && !null ? name : '"' + name + '"';
+}
+
+/// "3", or "[1, 3, 3]" where dims differ.
+std::string extent_text(const Extent3& extent, int spatial_count) {
+  const bool flat = spatial_count == 2;
+  if (extent.h == extent.w && (flat || extent.d == extent.h)) return fmt::format("{}", extent.h);
+  return flat ? fmt::format("[{}, {}]", extent.h, extent.w) : fmt::format("[{}, {}, {}]", extent.d, extent.h, extent.w);
+}
+
+std::string pad_text(const Window& window, int spatial_count) {
+  if (window.pad_lo == window.pad_hi) return extent_text(window.pad_lo, spatial_count);
+  std::vector<std::string> pairs;
+  for (const tensor::Dim dim : tensor::spatial_dims) {
+    if (spatial_count == 2 && dim == tensor::Dim::d) continue;
+    pairs.push_back(fmt::format("[{}, {}]", window.pad_lo[dim], window.pad_hi[dim]));
+  }
+  return fmt::format("[{}]", fmt::join(pairs, ", "));
+}
+
+/// Appends the keys of one op that differ from their defaults.
+struct Writer {
+  int spatial_count;
+  std::vector<std::string>& keys;
+
+  template <class Value>
+  void put(const char* key, const Value& value) const {
+    keys.push_back(fmt::format("{}: {}", key, value));
+  }
+  template <class Value>
+  void put_unless(const char* key, const Value& value, const Value& fallback) const {
+    if (value != fallback) put(key, value);
+  }
+
+  [[nodiscard]] Extent3 even(std::int64_t value, std::int64_t depth) const {
+    return spatial_count == 2 ? Extent3{depth, value, value} : tensor::cube(value);
+  }
+
+  void put_window(const Window& window, const Extent3& stride) const {
+    put("kernel", extent_text(window.size, spatial_count));
+    if (window.stride != stride) put("stride", extent_text(window.stride, spatial_count));
+    if (window.dilation != even(1, 1)) put("dilation", extent_text(window.dilation, spatial_count));
+    if (window.pad_lo != even(0, 0) || window.pad_hi != even(0, 0)) put("pad", pad_text(window, spatial_count));
+  }
+
+  template <class Weighted>
+  void put_start(const Weighted& op) const {
+    put_unless("bias", op.bias, true);
+    if (op.init != Init::torch) put("init", init_words()[static_cast<std::size_t>(op.init)]);
+    put_unless("bias_value", op.bias_value, 0.0);
+  }
+
+  void operator()(const Conv& op) const {
+    put("filters", op.filters);
+    put_window(op.window, even(1, 1));
+    put_unless<std::int64_t>("groups", op.groups, 1);
+    put_start(op);
+  }
+  void operator()(const ConvTranspose& op) const {
+    put("filters", op.filters);
+    put_window(op.window, even(1, 1));
+    if (op.output_padding != even(0, 0)) put("output_padding", extent_text(op.output_padding, spatial_count));
+    put_unless<std::int64_t>("groups", op.groups, 1);
+    put_start(op);
+  }
+  void operator()(const Pool& op) const {
+    put_window(op.window, op.window.size);
+    if (op.kind == PoolKind::average) put_unless("count_include_pad", op.count_include_pad, true);
+  }
+  void operator()(const Dense& op) const {
+    put("features", op.features);
+    put_start(op);
+  }
+  void operator()(const BatchNorm& op) const {
+    put_unless("epsilon", op.epsilon, BatchNorm{}.epsilon);
+    put_unless("momentum", op.momentum, BatchNorm{}.momentum);
+  }
+  void operator()(const Activation& op) const {
+    if (op.kind == ActivationKind::leaky_relu) put_unless("slope", op.slope, Activation{}.slope);
+  }
+  void operator()(const Scale& op) const { put("factor", op.factor); }
+  void operator()(const Dropout& op) const { put_unless("rate", op.rate, Dropout{}.rate); }
+  void operator()(const Input&) const {}
+  void operator()(const GlobalAveragePool&) const {}
+  void operator()(const Softmax&) const {}
+  void operator()(const Add&) const {}
+  void operator()(const Concat&) const {}
+  void operator()(const Flatten&) const {}
+};
+
+std::string from_text(const Graph& graph, const Node& node) {
+  std::vector<std::string> names;
+  for (const int src : node.srcs) names.push_back(word(graph.nodes[src].name));
+  if (names.size() == 1) return names.front();
+  return fmt::format("[{}]", fmt::join(names, ", "));
+}
+
+std::string layer_text(const Graph& graph, int index) {
+  const Node& node = graph.nodes[index];
+  std::vector<std::string> keys{"name: " + word(node.name), fmt::format("op: {}", name_of(node.op))};
+  if (node.srcs != std::vector<int>{index - 1}) keys.push_back("from: " + from_text(graph, node));
+  std::visit(Writer{graph.spatial_count, keys}, node.op);
+  return fmt::format("  - {{{}}}\n", fmt::join(keys, ", "));
+}
+
+}  // namespace
+
+std::string to_yaml(const Graph& graph) {
+  const InputShape input{graph.nodes.front().shape, graph.spatial_count};
+  std::string text = fmt::format("name: {}\ninput: {}\nlayers:\n", word(graph.name), input_text(input));
+  for (int index = 1; index < static_cast<int>(graph.nodes.size()); ++index) text += layer_text(graph, index);
+  text += "loss:\n";
+  for (const LossTerm& term : graph.loss.terms)
+    text += fmt::format("  - {{kind: {}, weight: {}}}\n", name_of(term.kind), term.weight);
+  return text;
+}
+
+}  // namespace orthant::model

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "orthant/model/zoo.hpp"
+#include "orthant/model/zoo/settings.hpp"
+
+namespace orthant::model {
+
+/// A member of the zoo: how it is listed and how it is built.
+struct ZooNetwork {
+  ZooEntry entry;
+  Graph (*make)(const tensor::Shape& input, const Settings& settings) = nullptr;
+};
+
+ZooNetwork cosmoflow();
+ZooNetwork cosmoflow_mlperf();
+ZooNetwork unet3d();
+ZooNetwork resnet18();
+ZooNetwork resnet50();
+ZooNetwork resnet152();
+ZooNetwork wide_resnet50();
+ZooNetwork vgg16();
+ZooNetwork alexnet();
+
+/// A window with the same padding below and above.
+inline tensor::Window window(const tensor::Extent3& size, const tensor::Extent3& stride, const tensor::Extent3& pad) {
+  return {.size = size, .stride = stride, .pad_lo = pad, .pad_hi = pad};
+}
+inline tensor::Window cube_window(std::int64_t size, std::int64_t stride, std::int64_t pad) {
+  return window(tensor::cube(size), tensor::cube(stride), tensor::cube(pad));
+}
+inline tensor::Window square_window(std::int64_t size, std::int64_t stride, std::int64_t pad) {
+  return window(tensor::square(size), tensor::square(stride), {0, pad, pad});
+}
+
+/// Appends a dropout unless the rate is 0.
+inline void add_dropout(GraphBuilder& builder, const std::string& name, double rate) {
+  if (rate > 0) builder.add(name, Dropout{.rate = rate});
+}
+
+inline Loss mean_squared_error() { return {.terms = {{.kind = LossKind::mean_squared_error}}}; }
+inline Loss cross_entropy() { return {.terms = {{.kind = LossKind::cross_entropy}}}; }
+
+}  // namespace orthant::model
