@@ -1,0 +1,163 @@
+#include "tests/kernels/shape_list.hpp"
+#include "tests/support/harness.hpp"
+#include "tests/support/layouts.hpp"
+
+#include <gtest/gtest.h>
+
+namespace orthant::test {
+namespace {
+
+using model::Activation;
+using model::ActivationKind;
+using model::Pass;
+
+const std::vector<Room> rooms{Room::none, Room::channels, Room::halo, Room::both};
+const std::vector<Activation> activations{
+    {.kind = ActivationKind::identity},
+    {.kind = ActivationKind::relu},
+    {.kind = ActivationKind::leaky_relu, .slope = 0.25},
+    {.kind = ActivationKind::tanh},
+    {.kind = ActivationKind::sigmoid},
+};
+
+std::vector<ShapeLine> tensors() { return read_shapes(ORTHANT_SHAPES "/tensor_shapes.txt"); }
+
+TEST(DenseTasks, AreRight) {
+  for (const ShapeLine& line : read_shapes(ORTHANT_SHAPES "/dense_shapes.txt")) {
+    model::DenseTask task;
+    task.src = tensor::channels_last(src_shape(line));
+    task.dst = tensor::channels_last(dst_shape(line));
+    EXPECT_EQ(check({.task = task, .nulls = {2}, .shared = {}}), "") << line.text;
+    task.bias = true;
+    for (const Activation& activation : activations) {
+      task.activation = activation;
+      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << model::name_of(activation.kind);
+    }
+    task.activation = {};
+    task.pass = Pass::backward_weights;
+    EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " backward_weights with bias";
+    task.bias = false;
+    EXPECT_EQ(check({.task = task, .nulls = {3}, .shared = {}}), "") << line.text << " backward_weights";
+    task.pass = Pass::backward_data;
+    EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " backward_data";
+  }
+}
+
+TEST(ActivationTasks, ForwardIsRight) {
+  for (const ShapeLine& line : tensors()) {
+    for (const Activation& activation : activations) {
+      for (const Room room : rooms) {
+        model::ActivationTask task{.activation = activation};
+        task.src = task.dst = layout_with(room, src_shape(line));
+        const std::string what = line.text + model::name_of(activation.kind);
+        EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << what << " with bias";
+        EXPECT_EQ(check({.task = task, .nulls = {1}, .shared = {{2, 0}}}), "") << what << " in place";
+        EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {{2, 0}}}), "") << what << " with bias, in place";
+        task.dst = layout_with(Room::none, src_shape(line));
+        EXPECT_EQ(check({.task = task, .nulls = {1}, .shared = {}}), "") << what << " to dense";
+      }
+    }
+  }
+}
+
+TEST(ActivationTasks, BackwardIsRight) {
+  constexpr int diff_dst = 0, diff_dst2 = 1, y = 2, diff_src = 3;
+  for (const ShapeLine& line : tensors()) {
+    for (const Activation& activation : activations) {
+      for (const Room room : rooms) {
+        model::ActivationTask task{.pass = Pass::backward_data, .activation = activation};
+        task.src = task.dst = task.second = layout_with(room, src_shape(line));
+        const std::string what = line.text + model::name_of(activation.kind);
+        EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << what << " with two gradients";
+        EXPECT_EQ(check({.task = task, .nulls = {diff_dst2}, .shared = {{diff_src, y}}}), "") << what << " over y";
+        EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {{diff_src, diff_dst}}}), "") << what << " over diff_dst";
+        task.second = layout_with(Room::channels, src_shape(line));
+        EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << what << " with a strided second";
+      }
+    }
+  }
+}
+
+TEST(SoftmaxTasks, AreRight) {
+  for (const ShapeLine& line : tensors()) {
+    for (const Room room : rooms) {
+      model::SoftmaxTask task;
+      task.src = layout_with(room, src_shape(line));
+      task.dst = layout_with(room == Room::both ? Room::none : room, src_shape(line));
+      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text;
+      task.pass = Pass::backward_data;
+      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " backward";
+    }
+  }
+}
+
+TEST(CopyTasks, AreRight) {
+  for (const ShapeLine& line : tensors()) {
+    const tensor::Layout first = tensor::channels_first(src_shape(line));
+    std::vector<std::pair<tensor::Layout, tensor::Layout>> walks;
+    for (const Room room : rooms) {
+      const tensor::Layout roomy = layout_with(room, src_shape(line));
+      walks.insert(walks.end(), {{roomy, tensor::channels_last(src_shape(line))},
+                                 {tensor::channels_last(src_shape(line)), roomy},
+                                 {roomy, first},
+                                 {first, roomy}});
+    }
+    for (const auto& [src, dst] : walks) {
+      for (const double factor : {1.0, -0.5, 0.3}) {
+        for (const bool accumulate : {false, true}) {
+          const model::CopyTask task{.factor = factor, .accumulate = accumulate, .src = src, .dst = dst};
+          EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "")
+              << line.text << " times " << factor << (accumulate ? " added" : "");
+        }
+      }
+    }
+  }
+}
+
+TEST(AddTasks, AreRight) {
+  for (const ShapeLine& line : tensors()) {
+    for (const Room room : rooms) {
+      const tensor::Layout roomy = layout_with(room, src_shape(line)), dense = tensor::channels_last(src_shape(line));
+      const Case apart{.task = model::AddTask{.a = roomy, .b = dense, .dst = dense}, .nulls = {}, .shared = {}};
+      EXPECT_EQ(check(apart), "") << line.text;
+      const Case over_a{.task = model::AddTask{.a = roomy, .b = dense, .dst = roomy}, .nulls = {}, .shared = {{2, 0}}};
+      EXPECT_EQ(check(over_a), "") << line.text << " over a";
+      const Case over_b{.task = model::AddTask{.a = dense, .b = roomy, .dst = roomy}, .nulls = {}, .shared = {{2, 1}}};
+      EXPECT_EQ(check(over_b), "") << line.text << " over b";
+    }
+  }
+}
+
+TEST(DropoutTasks, AreRight) {
+  for (const ShapeLine& line : tensors()) {
+    for (const Room room : rooms) {
+      for (const double rate : {0.0, 0.5, 0.8}) {
+        model::DropoutTask task{
+            .rate = rate, .layer = 7, .global = src_shape(line), .box = tensor::whole(src_shape(line))};
+        task.src = task.dst = layout_with(room, src_shape(line));
+        EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " at " << rate;
+        EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {{1, 0}}}), "")
+            << line.text << " at " << rate << " in place";
+        for (const tensor::Dim dim : tensor::all_dims) {
+          task.global[dim] += 5;
+          task.box.lo[dim] += 2;
+          task.box.hi[dim] += 2;
+        }
+        EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "")
+            << line.text << " at " << rate << ", part of a tensor";
+      }
+    }
+  }
+}
+
+TEST(BiasGradientTasks, AreRight) {
+  for (const ShapeLine& line : tensors()) {
+    for (const Room room : rooms) {
+      const model::BiasGradientTask task{.dst = layout_with(room, src_shape(line))};
+      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace orthant::test
