@@ -10,7 +10,7 @@ namespace orthant::model {
 struct Document {
   enum class Kind { null, scalar, list, map };
   Kind kind = Kind::null;
-  int line = 0;  ///< counts from 1; 0 if it did not come from a file
+  int line = 0;  ///< counts from 1; 0 if it came from the command line
   std::string scalar;
   std::vector<Document> items;                            ///< list
   std::vector<std::pair<std::string, Document>> entries;  ///< map

@@ -112,7 +112,8 @@ std::size_t Fields::choice(const Document& value, const std::string& what, std::
 }
 
 void Fields::refuse(const Document& value, const std::string& what) const {
-  base::fail(base::Exit::bad_data, "{}:{}: {}", origin_, std::max(value.line, 1), what);
+  if (value.line == 0) base::fail(base::Exit::bad_data, "command line: {}", what);
+  base::fail(base::Exit::bad_data, "{}:{}: {}", origin_, value.line, what);
 }
 
 }  // namespace orthant::model

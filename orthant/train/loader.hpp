@@ -1,0 +1,41 @@
+#pragma once
+
+#include "orthant/data/dataset.hpp"
+#include "orthant/engine/engine.hpp"
+#include "orthant/model/graph.hpp"
+#include "orthant/train/run_file.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace orthant::train {
+
+/// What `graph` wants of one sample.
+data::SampleShape sample_shape(const model::Graph& graph);
+
+/// Opens the data of a run; throws Error where it does not fit the network.
+std::unique_ptr<data::Dataset> open_data(const DataOptions& options, const model::Graph& graph);
+
+/// Puts mini-batches into the engine's buffers, epoch by epoch; what is left of an epoch is dropped.
+class Loader {
+ public:
+  /// Throws Error if the data has fewer samples than a mini-batch.
+  Loader(const data::Dataset& dataset, const model::Graph& graph, bool shuffle, std::uint64_t seed);
+
+  [[nodiscard]] std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  /// Loads the mini-batch of `step` (counts from 1).
+  void load(std::int64_t step, engine::Engine& engine);
+
+ private:
+  void order_epoch(std::int64_t epoch);
+
+  const data::Dataset& dataset_;
+  std::int64_t mini_batch_;
+  std::int64_t steps_per_epoch_;
+  bool shuffle_;
+  std::uint64_t seed_;
+  std::int64_t epoch_ = -1;
+  std::vector<std::int64_t> order_;
+};
+
+}  // namespace orthant::train

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "orthant/schedule/schedule.hpp"
+
+#include <cstdint>
+
+namespace orthant::train {
+
+/// Bytes this process can still take: what the system has available, or what its control group leaves if that is less.
+std::int64_t available_memory_bytes();
+
+/// The most memory this process has held so far.
+std::int64_t peak_memory_bytes();
+
+/// Throws Error (71) with both numbers if the arena does not fit; for EngineOptions::before_allocation.
+void check_memory(const schedule::Placement& placement);
+
+}  // namespace orthant::train

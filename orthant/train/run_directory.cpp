@@ -1,0 +1,83 @@
+#include "orthant/train/run_directory.hpp"
+
+#include "orthant/base/error.hpp"
+#include "orthant/base/format.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+
+namespace orthant::train {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Exit;
+using base::fail;
+
+/// Makes the directory; false if it was there before.
+bool make_directory(const std::string& path) {
+  std::error_code error;
+  const bool made = fs::create_directories(path, error);
+  if (error || !fs::is_directory(path))
+    fail(Exit::io, "cannot make the directory '{}': {}", path, error ? error.message() : "a file has that name");
+  return made;
+}
+
+std::string first_free(const std::string& name) {
+  for (int number = 1;; ++number) {
+    std::string path = fmt::format("runs/{}-{}", name, number);
+    if (make_directory(path)) return path;
+  }
+}
+
+}  // namespace
+
+LineFile::LineFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {
+  if (!file_) fail(Exit::io, "cannot write '{}': {}", path, std::strerror(errno));
+}
+
+void LineFile::write(const std::string& line) {
+  const bool written =
+      std::fputs(line.c_str(), file_.get()) >= 0 && std::fputc('\n', file_.get()) >= 0 && std::fflush(file_.get()) == 0;
+  if (!written) fail(Exit::io, "cannot write '{}': {}", path_, std::strerror(errno));
+}
+
+RunDirectory::RunDirectory(const std::string& wanted, const std::string& name, bool overwrite) : path_(wanted) {
+  if (wanted.empty()) {
+    path_ = first_free(name);
+    return;
+  }
+  make_directory(path_);
+  if (!overwrite && fs::exists(file("metrics.csv"))) {
+    fail(Exit::io, "'{}' holds a run already; choose another output, or set overwrite=true", path_);
+  }
+}
+
+Metrics::Metrics(const std::string& path, const model::Loss& loss) : file_(path) {
+  std::string header = "step,epoch,learning_rate,loss";
+  if (loss.terms.size() > 1) {
+    for (const model::LossTerm& term : loss.terms) header += std::string(",") + model::name_of(term.kind);
+  }
+  file_.write(header + ",seconds");
+}
+
+void Metrics::write(const Row& row) {
+  std::string line = fmt::format("{},{},{},{}", row.step, row.epoch, row.learning_rate, row.losses.back());
+  if (row.losses.size() > 2) {
+    for (const double term : row.losses.first(row.losses.size() - 1)) line += fmt::format(",{}", term);
+  }
+  file_.write(line + fmt::format(",{:.6f}", row.seconds));
+}
+
+std::string log_line(const std::string& text) {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  std::array<char, 32> date{};
+  std::strftime(date.data(), date.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  return fmt::format("{} {}", date.data(), text);
+}
+
+}  // namespace orthant::train

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "orthant/model/graph.hpp"
+
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace orthant::train {
+
+/// A text file that grows line by line and is readable while the run goes on.
+class LineFile {
+ public:
+  explicit LineFile(const std::string& path);
+  void write(const std::string& line);
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+/// One run, one directory: run.yaml, log.txt, metrics.csv, weights.safetensors.
+class RunDirectory {
+ public:
+  /// `wanted` empty: the first free runs/<name>-<number>. A directory that holds a run already is refused, unless
+  /// `overwrite`.
+  RunDirectory(const std::string& wanted, const std::string& name, bool overwrite);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+/// The losses and rates of a run, one line per step, with every digit.
+class Metrics {
+ public:
+  Metrics(const std::string& path, const model::Loss& loss);
+  struct Row {
+    std::int64_t step = 0, epoch = 0;
+    double learning_rate = 0;
+    double seconds = 0;              ///< of this step, loading included
+    std::span<const double> losses;  ///< one per term, then their weighted sum
+  };
+  void write(const Row& row);
+
+ private:
+  LineFile file_;
+};
+
+/// A line with the date for log.txt.
+std::string log_line(const std::string& text);
+
+}  // namespace orthant::train

@@ -1,0 +1,131 @@
+#include "orthant/base/error.hpp"
+#include "orthant/base/format.hpp"
+#include "orthant/train/run_file.hpp"
+
+#include <algorithm>
+
+namespace orthant::train {
+namespace {
+
+using base::Exit;
+using base::fail;
+using model::Document;
+
+Document scalar(const std::string& text) {
+  return {.kind = Document::Kind::scalar, .line = 0, .scalar = text, .items = {}, .entries = {}};
+}
+
+Document empty_map() { return {.kind = Document::Kind::map, .line = 0, .scalar = {}, .items = {}, .entries = {}}; }
+
+/// A map in the making.
+class Writer {
+ public:
+  Writer& put(const std::string& key, Document value) {
+    map_.entries.emplace_back(key, std::move(value));
+    return *this;
+  }
+  Writer& put(const std::string& key, const std::string& text) { return put(key, scalar(text)); }
+  Writer& put(const std::string& key, const char* text) { return put(key, scalar(text)); }
+  Writer& put(const std::string& key, bool flag) { return put(key, flag ? "true" : "false"); }
+  template <class Number>
+  Writer& put(const std::string& key, Number number) {
+    return put(key, fmt::format("{}", number));
+  }
+  Writer& put(const std::string& key, const std::vector<std::string>& words) {
+    Document list{.kind = Document::Kind::list, .line = 0, .scalar = {}, .items = {}, .entries = {}};
+    for (const std::string& word : words) list.items.push_back(scalar(word));
+    return put(key, std::move(list));
+  }
+  [[nodiscard]] const Document& document() const { return map_; }
+
+ private:
+  Document map_ = empty_map();
+};
+
+Document optimizer_document(const model::Optimizer& optimizer) {
+  static constexpr std::array names{"sgd", "adam", "adamw"};
+  Writer map;
+  map.put("kind", names.at(static_cast<std::size_t>(optimizer.kind)));
+  if (optimizer.kind == model::OptimizerKind::sgd) {
+    map.put("momentum", optimizer.momentum).put("nesterov", optimizer.nesterov);
+  } else {
+    map.put("beta1", optimizer.beta1).put("beta2", optimizer.beta2).put("epsilon", optimizer.epsilon);
+  }
+  return map.put("weight_decay", optimizer.weight_decay).document();
+}
+
+Document rate_document(const LearningRate& rate) {
+  static constexpr std::array names{"constant", "step", "linear", "polynomial", "cosine"};
+  Writer map;
+  map.put("schedule", names.at(static_cast<std::size_t>(rate.kind))).put("base", rate.base);
+  map.put("end", rate.end).put("power", rate.power).put("factor", rate.factor).put("every", rate.every);
+  return map.put("warmup_steps", rate.warmup_steps).document();
+}
+
+Document data_document(const DataOptions& data) {
+  Writer map;
+  if (data.kind == DataOptions::Kind::synthetic) {
+    map.put("kind", "synthetic").put("samples", data.samples).put("seed", data.seed);
+  } else {
+    map.put("kind", "npy").put("inputs", data.inputs).put("targets", data.targets);
+  }
+  return map.put("shuffle", data.shuffle).document();
+}
+
+Document* find(Document& map, const std::string& key) {
+  const auto found =
+      std::find_if(map.entries.begin(), map.entries.end(), [&](const auto& entry) { return entry.first == key; });
+  return found == map.entries.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+model::Document to_document(const RunFile& run) {
+  Writer map;
+  map.put("model", run.model);
+  if (!run.network.input.empty()) map.put("input", run.network.input);
+  if (!run.network.settings.empty()) {
+    Writer settings;
+    for (const auto& [key, value] : run.network.settings) settings.put(key, value);
+    map.put("settings", settings.document());
+  }
+  map.put("mini_batch", run.network.mini_batch);
+  if (run.epochs > 0) map.put("epochs", run.epochs);
+  if (run.steps > 0) map.put("steps", run.steps);
+  map.put("optimizer", optimizer_document(run.optimizer)).put("learning_rate", rate_document(run.learning_rate));
+  map.put("data", data_document(run.data)).put("seed", run.seed).put("threads", run.threads);
+  if (!run.weights.empty()) map.put("weights", run.weights);
+  if (!run.output.empty()) map.put("output", run.output);
+  return map.put("overwrite", run.overwrite).put("save_every", run.save_every).document();
+}
+
+void apply_override(model::Document& document, const std::string& key_and_value) {
+  const std::size_t equals = key_and_value.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    fail(Exit::usage, "'{}' is no override; write key=value, e.g. learning_rate.base=0.1", key_and_value);
+  }
+  std::string key = key_and_value.substr(0, equals);
+  Document* at = &document;
+  for (std::size_t dot = key.find('.'); at != nullptr; dot = key.find('.')) {
+    if (at->kind == Document::Kind::null) *at = empty_map();
+    if (at->kind != Document::Kind::map) {
+      fail(Exit::usage, "'{}': the run file has a single value there, not a map; write it out as a map first",
+           key_and_value);
+    }
+    const std::string word = key.substr(0, dot);
+    if (word.empty()) fail(Exit::usage, "'{}' has an empty key", key_and_value);
+    if (find(*at, word) == nullptr) at->entries.emplace_back(word, Document{});
+    at = find(*at, word);
+    if (dot == std::string::npos) break;
+    key = key.substr(dot + 1);
+  }
+  *at = model::parse_document(key_and_value.substr(equals + 1), "override " + key_and_value.substr(0, equals));
+  const auto forget_lines = [](auto& self, Document& value) -> void {
+    value.line = 0;
+    for (Document& item : value.items) self(self, item);
+    for (auto& entry : value.entries) self(self, entry.second);
+  };
+  forget_lines(forget_lines, *at);
+}
+
+}  // namespace orthant::train

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "orthant/engine/engine.hpp"
+#include "orthant/model/graph.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace orthant::train {
+
+/// Gives every parameter its starting value.
+void initialise_weights(engine::Engine& engine, const model::Graph& graph, std::uint64_t seed);
+
+/// Reads every parameter from a safetensors file with PyTorch's names and shapes. Throws Error naming the tensors that
+/// are missing, superfluous or of another shape; "num_batches_tracked" is ignored.
+void load_weights(engine::Engine& engine, const model::Graph& graph, const std::string& path);
+
+/// Writes every parameter, in PyTorch's layout.
+void save_weights(engine::Engine& engine, const model::Graph& graph, const std::string& path);
+
+/// Writes the gradient of every trainable parameter; with `input` also that of the network's source as "input".
+void save_gradients(engine::Engine& engine, const model::Graph& graph, const std::string& path);
+
+/// Writes the network's output as tensor "output".
+void save_output(engine::Engine& engine, const model::Graph& graph, const std::string& path);
+
+}  // namespace orthant::train
