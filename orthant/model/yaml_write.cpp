@@ -120,15 +120,22 @@ std::string layer_text(const Graph& graph, int index) {
   return fmt::format("  - {{{}}}\n", fmt::join(keys, ", "));
 }
 
+std::string loss_text(const Loss& loss) {
+  if (loss.terms.size() == 1 && loss.terms.front().weight == 1)
+    return fmt::format("loss: {}\n", name_of(loss.terms.front().kind));
+  std::string text = "loss:\n";
+  for (const LossTerm& term : loss.terms)
+    text += fmt::format("  - {{kind: {}, weight: {}}}\n", name_of(term.kind), term.weight);
+  return text;
+}
+
 }  // namespace
 
 std::string to_yaml(const Graph& graph) {
   const InputShape input{graph.nodes.front().shape, graph.spatial_count};
   std::string text = fmt::format("name: {}\ninput: {}\nlayers:\n", word(graph.name), input_text(input));
   for (int index = 1; index < static_cast<int>(graph.nodes.size()); ++index) text += layer_text(graph, index);
-  text += "loss:\n";
-  for (const LossTerm& term : graph.loss.terms)
-    text += fmt::format("  - {{kind: {}, weight: {}}}\n", name_of(term.kind), term.weight);
+  text += loss_text(graph.loss);
   return text;
 }
 
