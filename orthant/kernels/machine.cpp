@@ -1,0 +1,39 @@
+#include "orthant/kernels/machine.hpp"
+
+#include "orthant/base/format.hpp"
+#include "orthant/kernels/simd.hpp"
+
+#include <omp.h>
+#include <dnnl.hpp>
+
+namespace orthant::kernels {
+namespace {
+
+std::string isa_name(dnnl::cpu_isa isa) {
+  switch (isa) {
+    case dnnl::cpu_isa::sse41: return "sse4.1";
+    case dnnl::cpu_isa::avx: return "avx";
+    case dnnl::cpu_isa::avx2: return "avx2";
+    case dnnl::cpu_isa::avx2_vnni: return "avx2_vnni";
+    case dnnl::cpu_isa::avx512_core: return "avx512_core";
+    case dnnl::cpu_isa::avx512_core_vnni: return "avx512_core_vnni";
+    case dnnl::cpu_isa::avx512_core_bf16: return "avx512_core_bf16";
+    case dnnl::cpu_isa::avx512_core_amx: return "avx512_core_amx";
+    default: return "other";
+  }
+}
+
+}  // namespace
+
+Machine describe_machine() {
+  const dnnl_version_t* version = dnnl_version();
+  return {.onednn_version = fmt::format("{}.{}.{}", version->major, version->minor, version->patch),
+          .onednn_isa = isa_name(dnnl::get_effective_cpu_isa()),
+          .highway_version = ORTHANT_HIGHWAY_VERSION,
+          .simd_target = simd_target(),
+          .openmp_version = std::to_string(_OPENMP),
+          .processors = omp_get_num_procs(),
+          .threads_may_shrink = omp_get_dynamic() != 0};
+}
+
+}  // namespace orthant::kernels

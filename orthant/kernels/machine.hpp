@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace orthant::kernels {
+
+/// What the kernels run on here.
+struct Machine {
+  std::string onednn_version;
+  std::string onednn_isa;  ///< the instruction set that oneDNN generates code for
+  std::string highway_version;
+  std::string simd_target;          ///< what our own kernels run as: "avx3", "avx2", ...
+  std::string openmp_version;       ///< its date, e.g. "201511"
+  int processors = 1;               ///< that this process may use
+  bool threads_may_shrink = false;  ///< OMP_DYNAMIC, with which oneDNN can hang
+};
+
+Machine describe_machine();
+
+}  // namespace orthant::kernels
