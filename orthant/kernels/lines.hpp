@@ -1,0 +1,79 @@
+#pragma once
+
+#include "orthant/kernels/team.hpp"
+#include "orthant/tensor/layout.hpp"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+
+namespace orthant::kernels {
+
+inline constexpr std::size_t most_layouts = 6;
+/// Rows handed to one call of a vectorised function, where nothing else decides.
+inline constexpr std::int64_t rows_per_call = 4096;
+
+/// Equally spaced pixels of several tensors, side by side. Channels of a pixel are contiguous.
+struct Line {
+  std::int64_t pixels = 0;
+  std::int64_t channels = 0;
+  std::array<std::int64_t, most_layouts> offsets{};  ///< of the first item of each tensor
+  std::array<std::int64_t, most_layouts> strides{};  ///< from one pixel to the next
+};
+
+/// The same memory as fewer, wider pixels where pixels touch in all tensors: whole multiples of `factor` pixels.
+Line widened(const Line& line, std::int64_t factor);
+/// What `widened` left over at the end.
+Line remainder(const Line& line, std::int64_t factor);
+
+/// The pixels of tensors with equal extents in the order n, d, h, w, as lines that are as long as the strides allow.
+class Lines {
+ public:
+  /// Throws Error if extents differ or channels are not contiguous.
+  Lines(std::initializer_list<const tensor::Layout*> layouts);
+
+  [[nodiscard]] std::int64_t pixels() const { return pixels_; }
+  [[nodiscard]] std::int64_t channels() const { return channels_; }
+  [[nodiscard]] std::int64_t items() const { return pixels_ * channels_; }
+
+  /// How many pixels to widen to one so that rows are whole vectors and long enough; 1 where pixels do not touch.
+  [[nodiscard]] std::int64_t width_factor() const { return width_factor_; }
+
+  /// Calls visit(line) for the lines of the pixels [begin, end).
+  template <class Visit>
+  void visit(std::int64_t begin, std::int64_t end, Visit visit) const {
+    while (begin < end) {
+      const Line line = line_at(begin, end);
+      visit(line);
+      begin += line.pixels;
+    }
+  }
+
+  /// The part of thread `index` of `team`, in blocks of at most `rows` pixels widened by width_factor().
+  template <class Visit>
+  void visit_part(int index, int team, std::int64_t rows, Visit visit) const {
+    this->visit(share(pixels_, index, team), share(pixels_, index + 1, team), [&](const Line& line) {
+      visit_rows(widened(line, width_factor_), rows, visit);
+      visit_rows(remainder(line, width_factor_), rows, visit);
+    });
+  }
+
+ private:
+  [[nodiscard]] Line line_at(std::int64_t begin, std::int64_t end) const;
+
+  template <class Visit>
+  static void visit_rows(Line line, std::int64_t rows, Visit& visit) {
+    for (std::int64_t left = line.pixels; left > 0; left -= rows) {
+      line.pixels = std::min(rows, left);
+      visit(static_cast<const Line&>(line));
+      for (std::size_t i = 0; i < most_layouts; ++i) line.offsets[i] += rows * line.strides[i];
+    }
+  }
+
+  std::int64_t pixels_ = 0, channels_ = 0, width_factor_ = 1;
+  std::array<std::int64_t, 4> extents_{1, 1, 1, 1};                      ///< merged dims, slowest first
+  std::array<std::array<std::int64_t, most_layouts>, 4> dim_strides_{};  ///< per merged dim and tensor
+  std::array<std::int64_t, most_layouts> offsets_{};
+};
+
+}  // namespace orthant::kernels

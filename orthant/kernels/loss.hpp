@@ -1,0 +1,21 @@
+#pragma once
+
+#include "orthant/kernels/primitive.hpp"
+
+namespace orthant::kernels {
+
+/// Added to numerator and denominator of each class's soft Dice, so that a class that is absent and not
+/// predicted counts as right: (2|pt| + s) / (|p| + |t| + s).
+inline constexpr double soft_dice_smoothing = 1e-5;
+
+/// Losses whose target has the output's shape.
+std::unique_ptr<Primitive> make_value_loss(const model::LossTask& task, int threads);
+/// Losses whose target is one class index per pixel.
+std::unique_ptr<Primitive> make_label_loss(const model::LossTask& task, int threads);
+
+/// The sum of the weights of all terms of one kind.
+double weight_of(const model::Loss& loss, model::LossKind kind);
+/// Writes one loss per term, then their weighted sum.
+void write_losses(const model::Loss& loss, const double* by_kind, double* losses);
+
+}  // namespace orthant::kernels

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "orthant/kernels/primitive.hpp"
+
+#include <vector>
+
+namespace orthant::kernels {
+
+/// A half-open range of taps.
+struct TapRange {
+  std::int64_t begin = 0, end = 0;
+};
+
+/// One spatial dim of a pooling: output o reads the inputs o * stride - pad + tap * dilation that exist.
+struct PoolDim {
+  std::int64_t src = 1, dst = 1, size = 1, stride = 1, dilation = 1, pad = 0;
+
+  [[nodiscard]] std::int64_t first_input(std::int64_t o) const { return o * stride - pad; }
+  [[nodiscard]] TapRange taps_inside(std::int64_t o) const;
+};
+
+PoolDim pool_dim(const model::PoolTask& task, tensor::Dim dim);
+
+/// Which outputs read input s of a dim, and by which tap: items [begin[s], begin[s + 1]).
+struct Readers {
+  std::vector<std::int32_t> begin, output, tap;
+
+  explicit Readers(const PoolDim& dim);
+};
+
+std::unique_ptr<Primitive> make_pool_forward(const model::PoolTask& task, int threads);
+std::unique_ptr<Primitive> make_average_pool_forward(const model::PoolTask& task, int threads);
+std::unique_ptr<Primitive> make_global_pool_forward(const model::PoolTask& task, int threads);
+std::unique_ptr<Primitive> make_pool_backward(const model::PoolTask& task, int threads);
+
+/// True if the task is an average whose only window is the whole extent.
+bool is_global_average(const model::PoolTask& task);
+
+/// Makes one row of dst from the rows of src that its windows reach into.
+struct PoolRow {
+  PoolDim w;
+  const float* const* rows;      ///< the first pixel of each
+  const std::int32_t* row_taps;  ///< max: the index of each row's first tap in the window
+  std::int64_t row_count;
+  std::int64_t channels;
+  std::int64_t src_stride, dst_stride;  ///< between pixels
+  float* dst;
+  void* argmax;  ///< max: one index per item, or null
+  std::int64_t argmax_bytes;
+  float divisor;        ///< average: of windows that lie inside in w
+  bool counts_padding;  ///< average: divisor holds for every window; else it is per tap in w
+};
+
+/// Serial and vectorised.
+void max_pool_row(const PoolRow& row);
+void average_pool_row(const PoolRow& row);
+
+}  // namespace orthant::kernels

@@ -1,0 +1,160 @@
+#include "orthant/base/error.hpp"
+#include "orthant/kernels/activation.hpp"
+#include "orthant/kernels/pool_gradient.hpp"
+#include "orthant/kernels/simd.hpp"
+#include "orthant/kernels/team.hpp"
+
+#include <algorithm>
+
+namespace orthant::kernels {
+namespace {
+
+using tensor::Dim;
+
+/// The largest number of outputs that read one input.
+std::int64_t most_readers(const Readers& readers) {
+  std::int64_t most = 0;
+  for (std::size_t s = 1; s < readers.begin.size(); ++s) {
+    most = std::max<std::int64_t>(most, readers.begin[s] - readers.begin[s - 1]);
+  }
+  return most;
+}
+
+/// One row of diff_src after the other; every item is written once, so threads need no agreement.
+class PoolBackward final : public Primitive {
+ public:
+  PoolBackward(const model::PoolTask& task, int threads)
+      : task_(task),
+        d_(pool_dim(task, Dim::d)),
+        h_(pool_dim(task, Dim::h)),
+        w_(pool_dim(task, Dim::w)),
+        depth_(d_),
+        height_(h_),
+        width_(w_),
+        most_rows_(most_readers(depth_) * most_readers(height_)),
+        team_(team_for(2 * tensor::volume(task.src.extents), threads)) {
+    check_invertible(task.activation);
+    if (task.accumulate && task.activation.kind != model::ActivationKind::identity) {
+      base::fail(base::Exit::internal, "pooling cannot add to a gradient and differentiate an activation at once");
+    }
+    if (task.kind == model::PoolKind::max) argmax_bytes_ = model::argmax_bytes(task.window);
+    for (std::int64_t o = 0; o < w_.dst; ++o) pixel_factors_.push_back(pixel_factor(o));
+  }
+
+  [[nodiscard]] std::string name() const override {
+    return (task_.kind == model::PoolKind::max ? "orthant:max_pool:" : "orthant:average_pool:") + simd_target();
+  }
+  [[nodiscard]] std::int64_t scratch_bytes() const override { return thread_bytes() * team_; }
+
+  void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
+    const std::int64_t rows = task_.src.extents.n * d_.src * h_.src;
+    run_team(team_, [&](int thread, int team) {
+      const Lists lists = lists_of(static_cast<std::byte*>(scratch) + thread_bytes() * thread);
+      for (std::int64_t row = share(rows, thread, team); row < share(rows, thread + 1, team); ++row) {
+        make_row(arguments, lists, row);
+      }
+    });
+  }
+
+ private:
+  /// The rows of diff_dst that one row of diff_src gets its gradient from.
+  struct Lists {
+    const float** rows;
+    const void** argmax;
+    float* factors;
+    std::int32_t* taps;
+    float* sums;
+  };
+
+  [[nodiscard]] std::int64_t list_bytes() const { return (most_rows_ * 24 + 63) / 64 * 64; }
+  [[nodiscard]] std::int64_t thread_bytes() const {
+    const bool sums = task_.kind == model::PoolKind::average;
+    const std::int64_t sum_bytes = sums ? w_.dst * task_.src.extents.c * static_cast<std::int64_t>(sizeof(float)) : 0;
+    return list_bytes() + (sum_bytes + 63) / 64 * 64;
+  }
+
+  [[nodiscard]] Lists lists_of(std::byte* memory) const {
+    Lists lists{};
+    lists.rows = reinterpret_cast<const float**>(memory);
+    lists.argmax = reinterpret_cast<const void**>(lists.rows + most_rows_);
+    lists.factors = reinterpret_cast<float*>(lists.argmax + most_rows_);
+    lists.taps = reinterpret_cast<std::int32_t*>(lists.factors + most_rows_);
+    lists.sums = reinterpret_cast<float*>(memory + list_bytes());
+    return lists;
+  }
+
+  /// The part of 1 / (items of a window) that depends on w; the rest is in the rows' factors.
+  [[nodiscard]] float pixel_factor(std::int64_t o) const {
+    if (task_.count_include_pad) return static_cast<float>(1 / static_cast<double>(tensor::taps(task_.window)));
+    return 1 / static_cast<float>(count_inside(w_, o));
+  }
+
+  static std::int64_t count_inside(const PoolDim& dim, std::int64_t o) {
+    const TapRange taps = dim.taps_inside(o);
+    return taps.end - taps.begin;
+  }
+
+  void make_row(std::span<void* const> arguments, const Lists& lists, std::int64_t index) const {
+    const std::int64_t sh = index % h_.src, sd = index / h_.src % d_.src, n = index / h_.src / d_.src;
+    const tensor::Shape& strides = task_.src.strides;
+    const std::int64_t at = task_.src.offset + n * strides.n + sd * strides.d + sh * strides.h;
+    const bool needs_y = task_.activation.kind != model::ActivationKind::identity;
+    const PoolGradientRow row{.kind = task_.activation.kind,
+                              .slope = static_cast<float>(task_.activation.slope),
+                              .readers = &width_,
+                              .rows = lists.rows,
+                              .row_factors = lists.factors,
+                              .argmax = lists.argmax,
+                              .row_taps = lists.taps,
+                              .row_count = list_rows(arguments, lists, {.n = n, .d = sd, .h = sh}),
+                              .channels = task_.src.extents.c,
+                              .src_pixels = w_.src,
+                              .dst_pixels = w_.dst,
+                              .dst_stride = task_.dst.strides.w,
+                              .src_stride = strides.w,
+                              .argmax_bytes = argmax_bytes_,
+                              .pixel_factors = pixel_factors_.data(),
+                              .sums = lists.sums,
+                              .y = needs_y ? static_cast<const float*>(arguments[2]) + at : nullptr,
+                              .diff_src = static_cast<float*>(arguments[3]) + at,
+                              .accumulate = task_.accumulate};
+    task_.kind == model::PoolKind::max ? max_pool_gradient_row(row) : average_pool_gradient_row(row);
+  }
+
+  std::int64_t list_rows(std::span<void* const> arguments, const Lists& lists, const tensor::Shape& at) const {
+    const tensor::Shape& strides = task_.dst.strides;
+    const float* diff_dst = static_cast<const float*>(arguments[0]) + task_.dst.offset + at.n * strides.n;
+    const auto* argmax = static_cast<const std::byte*>(arguments[1]);
+    const std::int64_t row_bytes = w_.dst * task_.src.extents.c * argmax_bytes_;
+    const auto d = static_cast<std::size_t>(at.d), h = static_cast<std::size_t>(at.h);
+    std::int64_t count = 0;
+    for (auto i = static_cast<std::size_t>(depth_.begin[d]); i < static_cast<std::size_t>(depth_.begin[d + 1]); ++i) {
+      for (auto j = static_cast<std::size_t>(height_.begin[h]); j < static_cast<std::size_t>(height_.begin[h + 1]);
+           ++j) {
+        const std::int64_t od = depth_.output[i], oh = height_.output[j];
+        lists.rows[count] = diff_dst + od * strides.d + oh * strides.h;
+        lists.argmax[count] = argmax ? argmax + ((at.n * d_.dst + od) * h_.dst + oh) * row_bytes : nullptr;
+        lists.taps[count] = static_cast<std::int32_t>((depth_.tap[i] * h_.size + height_.tap[j]) * w_.size);
+        const auto inside = static_cast<float>(count_inside(d_, od) * count_inside(h_, oh));
+        lists.factors[count++] = task_.count_include_pad ? 1 : 1 / inside;
+      }
+    }
+    return count;
+  }
+
+  model::PoolTask task_;
+  PoolDim d_, h_, w_;
+  Readers depth_, height_, width_;
+  std::int64_t most_rows_;
+  int team_;
+  std::int64_t argmax_bytes_ = 0;
+  std::vector<float> pixel_factors_;
+};
+
+}  // namespace
+
+std::unique_ptr<Primitive> make_pool_backward(const model::PoolTask& task, int threads) {
+  return std::make_unique<PoolBackward>(task, threads);
+}
+
+}  // namespace orthant::kernels

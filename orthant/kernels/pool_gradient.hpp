@@ -1,0 +1,31 @@
+#pragma once
+
+#include "orthant/kernels/pool.hpp"
+
+namespace orthant::kernels {
+
+/// Makes one row of diff_src from the rows of diff_dst whose windows reach into it.
+struct PoolGradientRow {
+  model::ActivationKind kind;
+  float slope;
+  const Readers* readers;        ///< in w
+  const float* const* rows;      ///< of diff_dst
+  const float* row_factors;      ///< average: one per row
+  const void* const* argmax;     ///< max: the same rows of argmax
+  const std::int32_t* row_taps;  ///< max: the index of the first tap by which each row's windows read this one
+  std::int64_t row_count;
+  std::int64_t channels, src_pixels, dst_pixels;
+  std::int64_t dst_stride, src_stride;  ///< between pixels
+  std::int64_t argmax_bytes;
+  const float* pixel_factors;  ///< average: one per pixel of diff_dst
+  float* sums;                 ///< average: dst_pixels x channels items of scratch
+  const float* y;              ///< null for the identity
+  float* diff_src;
+  bool accumulate;
+};
+
+/// Serial and vectorised.
+void max_pool_gradient_row(const PoolGradientRow& row);
+void average_pool_gradient_row(const PoolGradientRow& row);
+
+}  // namespace orthant::kernels

@@ -1,0 +1,120 @@
+#include "orthant/kernels/pool_gradient.hpp"
+#include "orthant/kernels/simd.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "orthant/kernels/pool_gradient_rows.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "orthant/kernels/activation_inl.hpp"
+#include "orthant/kernels/lanes_inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace orthant::kernels::HWY_NAMESPACE {
+namespace {
+
+/// Multiplies by activation'(y), or adds to what is there, and stores.
+template <class A, class D>
+HWY_INLINE void finish(A activation, D d, const PoolGradientRow& row, hn::Vec<D> sum, std::int64_t at) {
+  if (row.accumulate) {
+    sum = hn::Add(sum, hn::LoadU(d, row.diff_src + at));
+  } else if (row.y) {
+    sum = activation.backward(d, hn::LoadU(d, row.y + at), sum);
+  }
+  hn::StoreU(sum, d, row.diff_src + at);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<hn::RebindToSigned<D>> load_indices(D d, const PoolGradientRow& row, std::int64_t r,
+                                                       std::int64_t at) {
+  const hn::RebindToSigned<D> di;
+  if (row.argmax_bytes == 1) {
+    const hn::Rebind<std::uint8_t, D> narrow;
+    return hn::PromoteTo(di, hn::LoadU(narrow, static_cast<const std::uint8_t*>(row.argmax[r]) + at));
+  }
+  const hn::Rebind<std::uint16_t, D> narrow;
+  (void)d;
+  return hn::PromoteTo(di, hn::LoadU(narrow, static_cast<const std::uint16_t*>(row.argmax[r]) + at));
+}
+
+/// The sum over the windows that read src pixel `s` and chose it.
+template <class D>
+HWY_INLINE hn::Vec<D> chosen(D d, const PoolGradientRow& row, std::int64_t s, std::int64_t i) {
+  const hn::RebindToSigned<D> di;
+  const Readers& readers = *row.readers;
+  auto sum = hn::Zero(d);
+  const auto begin = static_cast<std::size_t>(readers.begin[static_cast<std::size_t>(s)]);
+  const auto end = static_cast<std::size_t>(readers.begin[static_cast<std::size_t>(s) + 1]);
+  for (std::int64_t r = 0; r < row.row_count; ++r) {
+    for (std::size_t reader = begin; reader < end; ++reader) {
+      const std::int64_t o = readers.output[reader];
+      const auto tap = hn::Set(di, row.row_taps[r] + readers.tap[reader]);
+      const auto is_chosen = hn::Eq(load_indices(d, row, r, o * row.channels + i), tap);
+      const auto g = hn::LoadU(d, row.rows[r] + o * row.dst_stride + i);
+      sum = hn::Add(sum, hn::IfThenElseZero(hn::RebindMask(d, is_chosen), g));
+    }
+  }
+  return sum;
+}
+
+void max_gradient_row(const PoolGradientRow& row) {
+  with_activation(row.kind, row.slope, [&](auto activation) HWY_ATTR {
+    for (std::int64_t s = 0; s < row.src_pixels; ++s) {
+      for_lanes(row.channels, [&](auto d, std::int64_t i) HWY_ATTR {
+        finish(activation, d, row, chosen(d, row, s, i), s * row.src_stride + i);
+      });
+    }
+  });
+}
+
+/// sums = the rows of diff_dst added up, each window's share of one item.
+HWY_INLINE void add_rows(const PoolGradientRow& row) {
+  for (std::int64_t o = 0; o < row.dst_pixels; ++o) {
+    for_lanes(row.channels, [&](auto d, std::int64_t i) HWY_ATTR {
+      auto sum = hn::Zero(d);
+      for (std::int64_t r = 0; r < row.row_count; ++r) {
+        const auto g = hn::LoadU(d, row.rows[r] + o * row.dst_stride + i);
+        sum = hn::MulAdd(g, hn::Set(d, row.row_factors[r]), sum);
+      }
+      hn::StoreU(hn::Mul(sum, hn::Set(d, row.pixel_factors[o])), d, row.sums + o * row.channels + i);
+    });
+  }
+}
+
+void average_gradient_row(const PoolGradientRow& row) {
+  add_rows(row);
+  with_activation(row.kind, row.slope, [&](auto activation) HWY_ATTR {
+    const Readers& readers = *row.readers;
+    for (std::int64_t s = 0; s < row.src_pixels; ++s) {
+      const auto begin = static_cast<std::size_t>(readers.begin[static_cast<std::size_t>(s)]);
+      const auto end = static_cast<std::size_t>(readers.begin[static_cast<std::size_t>(s) + 1]);
+      for_lanes(row.channels, [&](auto d, std::int64_t i) HWY_ATTR {
+        auto sum = hn::Zero(d);
+        for (std::size_t reader = begin; reader < end; ++reader) {
+          sum = hn::Add(sum, hn::LoadU(d, row.sums + readers.output[reader] * row.channels + i));
+        }
+        finish(activation, d, row, sum, s * row.src_stride + i);
+      });
+    }
+  });
+}
+
+}  // namespace
+}  // namespace orthant::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace orthant::kernels {
+namespace {
+
+HWY_EXPORT(max_gradient_row);
+HWY_EXPORT(average_gradient_row);
+
+}  // namespace
+
+void max_pool_gradient_row(const PoolGradientRow& row) { HWY_DYNAMIC_DISPATCH(max_gradient_row)(row); }
+
+void average_pool_gradient_row(const PoolGradientRow& row) { HWY_DYNAMIC_DISPATCH(average_gradient_row)(row); }
+
+}  // namespace orthant::kernels
+#endif

@@ -1,0 +1,138 @@
+#include "orthant/kernels/update.hpp"
+
+#include "orthant/base/error.hpp"
+#include "orthant/kernels/factories.hpp"
+#include "orthant/kernels/simd.hpp"
+#include "orthant/kernels/team.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "orthant/kernels/update.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "orthant/kernels/lanes_inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace orthant::kernels::HWY_NAMESPACE {
+namespace {
+
+void sgd_items(const SgdStep& step, std::int64_t begin, std::int64_t count) {
+  float* weights = step.weights + begin;
+  const float* gradient = step.gradient + begin;
+  float* momentum = step.momentum ? step.momentum + begin : nullptr;
+  for_lanes(count, [&](auto d, std::int64_t i) HWY_ATTR {
+    const auto weight = hn::LoadU(d, weights + i);
+    auto g = hn::MulAdd(hn::Set(d, step.decay), weight, hn::LoadU(d, gradient + i));
+    if (momentum) {
+      const auto factor = hn::Set(d, step.momentum_factor);
+      const auto moved = hn::MulAdd(factor, hn::LoadU(d, momentum + i), g);
+      hn::StoreU(moved, d, momentum + i);
+      g = step.nesterov ? hn::MulAdd(factor, moved, g) : moved;
+    }
+    hn::StoreU(hn::NegMulAdd(hn::Set(d, step.rate), g, weight), d, weights + i);
+  });
+}
+
+void adam_items(const AdamStep& step, std::int64_t begin, std::int64_t count) {
+  float* weights = step.weights + begin;
+  const float* gradient = step.gradient + begin;
+  float* first = step.first + begin;
+  float* second = step.second + begin;
+  for_lanes(count, [&](auto d, std::int64_t i) HWY_ATTR {
+    auto weight = hn::LoadU(d, weights + i);
+    const auto g = hn::MulAdd(hn::Set(d, step.decay), weight, hn::LoadU(d, gradient + i));
+    weight = hn::Mul(weight, hn::Set(d, step.keep));
+    const auto mean =
+        hn::MulAdd(hn::Set(d, step.one_minus_beta1), g, hn::Mul(hn::Set(d, step.beta1), hn::LoadU(d, first + i)));
+    const auto square = hn::MulAdd(hn::Mul(hn::Set(d, step.one_minus_beta2), g), g,
+                                   hn::Mul(hn::Set(d, step.beta2), hn::LoadU(d, second + i)));
+    hn::StoreU(mean, d, first + i);
+    hn::StoreU(square, d, second + i);
+    const auto root = hn::MulAdd(hn::Sqrt(square), hn::Set(d, step.root_factor), hn::Set(d, step.epsilon));
+    const auto quotient = hn::Div(mean, root);
+    hn::StoreU(hn::NegMulAdd(hn::Set(d, step.step_size), quotient, weight), d, weights + i);
+  });
+}
+
+}  // namespace
+}  // namespace orthant::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace orthant::kernels {
+namespace {
+
+HWY_EXPORT(sgd_items);
+HWY_EXPORT(adam_items);
+
+using model::OptimizerKind;
+
+class Update final : public Primitive {
+ public:
+  Update(const model::UpdateTask& task, int threads)
+      : optimizer_(task.optimizer), count_(task.count), team_(team_for(task.count, threads)) {}
+
+  [[nodiscard]] std::string name() const override { return "orthant:update:" + simd_target(); }
+
+  void execute(const Context& context, std::span<void* const> arguments, void*) override {
+    const bool is_sgd = optimizer_.kind == OptimizerKind::sgd;
+    const SgdStep sgd = is_sgd ? sgd_step(context, arguments) : SgdStep{};
+    const AdamStep adam = is_sgd ? AdamStep{} : adam_step(context, arguments);
+    run_team(team_, [&](int thread, int team) {
+      const std::int64_t begin = boundary(thread, team), count = boundary(thread + 1, team) - begin;
+      is_sgd ? HWY_DYNAMIC_DISPATCH(sgd_items)(sgd, begin, count)
+             : HWY_DYNAMIC_DISPATCH(adam_items)(adam, begin, count);
+    });
+  }
+
+ private:
+  /// Whole cache lines per thread.
+  [[nodiscard]] std::int64_t boundary(int thread, int team) const {
+    constexpr std::int64_t line = 16;
+    return std::min(count_, share((count_ + line - 1) / line, thread, team) * line);
+  }
+
+  [[nodiscard]] SgdStep sgd_step(const Context& context, std::span<void* const> arguments) const {
+    return {.rate = static_cast<float>(context.learning_rate),
+            .decay = static_cast<float>(optimizer_.weight_decay),
+            .momentum_factor = static_cast<float>(optimizer_.momentum),
+            .nesterov = optimizer_.nesterov,
+            .weights = static_cast<float*>(arguments[0]),
+            .gradient = static_cast<const float*>(arguments[1]),
+            .momentum = optimizer_.momentum != 0 ? static_cast<float*>(arguments[2]) : nullptr};
+  }
+
+  [[nodiscard]] AdamStep adam_step(const Context& context, std::span<void* const> arguments) const {
+    const bool decoupled = optimizer_.kind == OptimizerKind::adamw;
+    const auto step = static_cast<double>(context.step);
+    return {.keep = static_cast<float>(decoupled ? 1 - context.learning_rate * optimizer_.weight_decay : 1),
+            .decay = static_cast<float>(decoupled ? 0 : optimizer_.weight_decay),
+            .beta1 = static_cast<float>(optimizer_.beta1),
+            .beta2 = static_cast<float>(optimizer_.beta2),
+            .one_minus_beta1 = static_cast<float>(1 - optimizer_.beta1),
+            .one_minus_beta2 = static_cast<float>(1 - optimizer_.beta2),
+            .step_size = static_cast<float>(context.learning_rate / (1 - std::pow(optimizer_.beta1, step))),
+            .root_factor = static_cast<float>(1 / std::sqrt(1 - std::pow(optimizer_.beta2, step))),
+            .epsilon = static_cast<float>(optimizer_.epsilon),
+            .weights = static_cast<float*>(arguments[0]),
+            .gradient = static_cast<const float*>(arguments[1]),
+            .first = static_cast<float*>(arguments[2]),
+            .second = static_cast<float*>(arguments[3])};
+  }
+
+  model::Optimizer optimizer_;
+  std::int64_t count_;
+  int team_;
+};
+
+}  // namespace
+
+std::unique_ptr<Primitive> make_update(const model::UpdateTask& task, int threads) {
+  return std::make_unique<Update>(task, threads);
+}
+
+}  // namespace orthant::kernels
+#endif
