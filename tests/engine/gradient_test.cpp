@@ -1,0 +1,40 @@
+#include "tests/engine/finite_difference.hpp"
+#include "tests/engine/leaves.hpp"
+#include "tests/engine/networks.hpp"
+#include "tests/support/compare.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace orthant::test {
+namespace {
+
+constexpr kernels::Context context{.step = 2, .seed = 5, .learning_rate = 0.1};
+constexpr int random_networks = 60;
+
+void expect_differences_agree(const model::Graph& graph) {
+  SCOPED_TRACE(graph.name);
+  Interpreter interpreter(lowered(graph, {.update = false, .input_gradient = true}));
+  fill(interpreter, graph);
+  interpreter.run(context);
+  EXPECT_TRUE(std::isfinite(interpreter.buffer(interpreter.schedule().loss).back()));
+  const double floor = gradient_floor(interpreter);
+  for (const Leaf& leaf : leaves(interpreter.schedule())) {
+    const Numbers differences = central_differences(interpreter, leaf.value, context);
+    const double error = relative_error(interpreter.buffer(leaf.gradient), differences, floor);
+    EXPECT_LE(error, finite_difference_tolerance) << leaf.name;
+  }
+}
+
+TEST(Gradients, AgreeWithFiniteDifferences) {
+  for (const model::Graph& graph : small_networks()) expect_differences_agree(graph);
+}
+
+TEST(Gradients, OfRandomNetworksAgreeWithFiniteDifferences) {
+  for (int seed = 0; seed < random_networks; ++seed)
+    expect_differences_agree(random_network(static_cast<std::uint64_t>(seed)));
+}
+
+}  // namespace
+}  // namespace orthant::test

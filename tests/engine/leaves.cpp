@@ -1,0 +1,51 @@
+#include "tests/engine/leaves.hpp"
+
+#include "tests/support/random.hpp"
+
+#include <cmath>
+
+namespace orthant::test {
+
+using schedule::Schedule;
+
+Schedule lowered(const model::Graph& graph, const schedule::LowerOptions& options) {
+  return schedule::lower(graph, plan::serial_plan(graph), 0, options);
+}
+
+void fill(Interpreter& interpreter, const model::Graph& graph) {
+  const Schedule& schedule = interpreter.schedule();
+  Random random(3);
+  const auto classes = static_cast<int>(graph.nodes.back().shape.c);
+  for (double& value : interpreter.buffer(schedule.input)) value = random.real(-1, 1);
+  for (double& value : interpreter.buffer(schedule.target)) {
+    value = schedule.labels ? random.integer(0, classes - 1) : random.real(-1, 1);
+  }
+  for (const schedule::ParameterBuffers& parameter : schedule.parameters) {
+    const bool positive = parameter.parameter.role == model::Parameter::Role::running_var ||
+                          parameter.parameter.role == model::Parameter::Role::norm_weight;
+    for (double& value : interpreter.buffer(parameter.value))
+      value = positive ? random.real(0.5, 1.5) : random.real(-0.6, 0.6);
+    for (const int state : parameter.state) {
+      for (double& value : interpreter.buffer(state)) value = random.real(-0.1, 0.1);
+    }
+  }
+}
+
+std::vector<Leaf> leaves(const Schedule& schedule) {
+  std::vector<Leaf> all;
+  if (schedule.input_gradient >= 0) all.push_back({"input", schedule.input, schedule.input_gradient});
+  for (const schedule::ParameterBuffers& entry : schedule.parameters) {
+    if (entry.gradient >= 0) all.push_back({entry.parameter.name, entry.value, entry.gradient});
+  }
+  return all;
+}
+
+double gradient_floor(Interpreter& interpreter) {
+  double squares = 0;
+  for (const Leaf& leaf : leaves(interpreter.schedule())) {
+    for (const double value : interpreter.buffer(leaf.gradient)) squares += value * value;
+  }
+  return 0.02 * std::sqrt(squares);
+}
+
+}  // namespace orthant::test
