@@ -16,7 +16,7 @@ namespace orthant::engine {
 struct EngineOptions {
   int threads = 1;
   /// Called with the arena's size before it is allocated; may throw to refuse it.
-  std::function<void(const schedule::Placement&)> before_allocation;
+  std::function<void(const schedule::Placement&)> before_allocation{};
 };
 
 /// Binds a Schedule to memory and kernels, and runs it. The constructor decides and allocates; run() does neither.

@@ -5,8 +5,10 @@ namespace {
 
 using model::ActivationKind;
 using model::Pass;
-using tensor::is_dense;
 using Role = model::Parameter::Role;
+
+/// True if the tensor is the whole of its buffer, without gaps.
+bool is_dense(const Value& value) { return value.layout.offset == 0 && tensor::is_dense(value.layout); }
 
 }  // namespace
 
@@ -34,7 +36,7 @@ Value Lowering::take_gradient(int index) { return take_gradients(index, 1).front
 
 /// The memory of `gradient` if nobody else reads it, else a new tensor.
 Value Lowering::over(const Value& gradient, const std::string& name, const tensor::Shape& extents) {
-  return gradient.owned && is_dense(gradient.layout) ? gradient : add_tensor(name, extents);
+  return gradient.owned && is_dense(gradient) ? gradient : add_tensor(name, extents);
 }
 
 void Lowering::pass_to(int index, const Value& gradient) {
@@ -47,7 +49,7 @@ Value Lowering::diff_src(const Unit& unit, std::size_t index) {
 
 /// The same gradient without gaps between its rows: oneDNN takes nothing else.
 Value Lowering::dense(const Unit& unit, const Value& gradient) {
-  if (is_dense(gradient.layout)) return gradient;
+  if (is_dense(gradient)) return gradient;
   const Value copy = add_tensor(node(unit.out).name + ".gradient", gradient.layout.extents);
   emit(unit.main, "gather_gradient", model::CopyTask{.src = gradient.layout, .dst = copy.layout},
        {gradient.buffer, copy.buffer});

@@ -55,7 +55,7 @@ Extent3 transposed_output(const Window& window, const Extent3& extents, const Ex
   Extent3 result;
   for (const Dim dim : spatial_dims) {
     const std::int64_t full = checked_add(checked_mul(extents[dim] - 1, window.stride[dim]), reach(window, dim));
-    result[dim] = checked_add(full, extra[dim]) - window.pad_lo[dim] - window.pad_hi[dim];
+    result[dim] = checked_add(checked_add(checked_add(full, extra[dim]), -window.pad_lo[dim]), -window.pad_hi[dim]);
     if (extra[dim] < 0 || extra[dim] >= std::max(window.stride[dim], window.dilation[dim])) {
       fail(Exit::bad_data,
            "output padding is {} in dim {}; it must be at least 0 and smaller than the stride or the dilation",
