@@ -1,0 +1,98 @@
+#include "orthant/base/format.hpp"
+#include "orthant/kernels/conv.hpp"
+#include "orthant/kernels/direct_gather.hpp"
+#include "orthant/kernels/direct_weights.hpp"
+#include "orthant/kernels/simd.hpp"
+#include "orthant/kernels/team.hpp"
+
+#include <algorithm>
+
+namespace orthant::kernels {
+namespace {
+
+std::string full_name(const std::string& variant) {
+  return fmt::format("orthant:direct:{}:{}", simd_target(), variant);
+}
+
+std::int64_t bytes(std::int64_t floats) { return floats * static_cast<std::int64_t>(sizeof(float)); }
+
+/// Calls work(share) for each of `shares` shares of the work, whatever team OpenMP gives.
+template <class Work>
+void each_share(int shares, const Work& work) {
+  run_team(shares, [&](int thread, int team) {
+    for (int share = thread; share < shares; share += team) work(share);
+  });
+}
+
+/// Forward, and backward_data as one gather per phase of the stride.
+class DirectGather final : public Primitive {
+ public:
+  DirectGather(const model::ConvTask& task, int threads)
+      : forward_(task.pass == model::Pass::forward), threads_(threads) {
+    const direct::Epilogue epilogue =
+        forward_ ? direct::Epilogue{.bias = task.bias, .activation = task.activation} : direct::Epilogue{};
+    std::vector<direct::Gather> gathers =
+        forward_ ? std::vector{direct::forward_gather(task)} : direct::backward_data_gathers(task);
+    for (direct::Gather& gather : gathers) kernels_.emplace_back(std::move(gather), epilogue, threads);
+  }
+
+  [[nodiscard]] std::string name() const override {
+    return full_name(kernels_.empty() ? "nothing" : kernels_.front().variant());
+  }
+
+  [[nodiscard]] std::int64_t scratch_bytes() const override {
+    std::int64_t most = 0;
+    for (const direct::GatherKernel& kernel : kernels_) most = std::max(most, kernel.scratch_floats());
+    return bytes(most);
+  }
+
+  void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
+    const direct::GatherKernel::Arguments call{.src = static_cast<const float*>(arguments[0]),
+                                               .weights = static_cast<const float*>(arguments[1]),
+                                               .bias = forward_ ? static_cast<const float*>(arguments[2]) : nullptr,
+                                               .dst = static_cast<float*>(arguments[forward_ ? 3 : 2]),
+                                               .scratch = static_cast<float*>(scratch)};
+    for (const direct::GatherKernel& kernel : kernels_) {
+      each_share(threads_, [&](int share) { kernel.prepare(call, share); });
+      each_share(threads_, [&](int share) { kernel.run(call, share); });
+    }
+  }
+
+ private:
+  bool forward_;
+  int threads_;
+  std::vector<direct::GatherKernel> kernels_;
+};
+
+class DirectWeights final : public Primitive {
+ public:
+  DirectWeights(const model::ConvTask& task, int threads)
+      : threads_(threads), kernel_(direct::forward_gather(task), task.bias, threads) {}
+
+  [[nodiscard]] std::string name() const override { return full_name(kernel_.variant()); }
+  [[nodiscard]] std::int64_t scratch_bytes() const override { return bytes(kernel_.scratch_floats()); }
+
+  void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
+    const direct::WeightsKernel::Arguments call{.src = static_cast<const float*>(arguments[0]),
+                                                .diff_dst = static_cast<const float*>(arguments[1]),
+                                                .diff_weights = static_cast<float*>(arguments[2]),
+                                                .diff_bias = static_cast<float*>(arguments[3]),
+                                                .scratch = static_cast<float*>(scratch)};
+    each_share(threads_, [&](int share) { kernel_.prepare(call, share); });
+    each_share(threads_, [&](int share) { kernel_.run(call, share); });
+    each_share(threads_, [&](int share) { kernel_.reduce(call, share); });
+  }
+
+ private:
+  int threads_;
+  direct::WeightsKernel kernel_;
+};
+
+}  // namespace
+
+std::unique_ptr<Primitive> make_direct_conv(const model::ConvTask& task, int threads) {
+  if (task.pass == model::Pass::backward_weights) return std::make_unique<DirectWeights>(task, threads);
+  return std::make_unique<DirectGather>(task, threads);
+}
+
+}  // namespace orthant::kernels

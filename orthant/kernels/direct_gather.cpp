@@ -1,0 +1,245 @@
+#include "orthant/kernels/direct_gather.hpp"
+
+#include "orthant/base/format.hpp"
+#include "orthant/kernels/direct_activation.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace orthant::kernels::direct {
+namespace {
+
+// Weights of one panel and block of channels; stays in the second-level cache beside the source rows.
+constexpr std::int64_t panel_floats = 64 * 1024;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t aligned(std::int64_t floats) { return ceil_div(floats, 16) * 16; }
+
+// Few pixels in a row need more vectors to keep enough sums in flight.
+int choose_vectors(const Tiles& tiles, std::int64_t out_vectors, std::int64_t row) {
+  const std::int64_t wanted = row <= 4 ? 4 : 2;
+  if (out_vectors == 3 && row <= tiles.rows[2]) return 3;
+  return static_cast<int>(std::min({wanted, out_vectors, static_cast<std::int64_t>(max_vectors)}));
+}
+
+}  // namespace
+
+struct GatherKernel::Part {
+  const Arguments* arguments = nullptr;
+  std::int64_t first_out = 0, out = 0;  ///< channels of the group
+  int vectors = 1;
+  std::int64_t first_in = 0, in = 0;
+  const float* weights = nullptr;
+  const float* bias = nullptr;
+  bool first = true, last = true;
+  Run* runs = nullptr;
+  float* buffer = nullptr;  ///< for a tile, where dst does not take vectors
+};
+
+GatherKernel::GatherKernel(Gather gather, Epilogue epilogue, int threads)
+    : gather_(std::move(gather)), epilogue_(epilogue), tiles_(gather_tiles()), threads_(threads) {
+  blocks_ = choose_blocks(gather_, threads);
+  rows_ = plan_rows(gather_, blocks_);
+  out_vectors_ = ceil_div(gather_.out, tiles_.lanes);
+  vectors_ = choose_vectors(tiles_, out_vectors_, blocks_.w);
+  dst_in_place_ = gather_.dst.strides.c == 1 || gather_.out == 1;
+
+  const std::int64_t per_channel = std::max<std::int64_t>(taps(gather_) * vectors_ * tiles_.lanes, 1);
+  const std::int64_t in_blocks =
+      dst_in_place_ ? std::clamp<std::int64_t>(ceil_div(gather_.in * per_channel, panel_floats), 1, gather_.in) : 1;
+  in_block_ = ceil_div(gather_.in, in_blocks);
+  weights_in_place_ = !gather_.transposed && panel_count() == 1 && in_block_ == gather_.in &&
+                      gather_.out == out_vectors_ * tiles_.lanes;
+  const std::int64_t units = std::max<std::int64_t>(block_count(gather_, blocks_), 1);
+  if (units < 4 * threads) panel_splits_ = std::min(panel_count(), ceil_div(4 * threads, units));
+}
+
+std::string GatherKernel::variant() const { return fmt::format("tile{}x{}", tiles_.rows[vectors_ - 1], vectors_); }
+
+std::int64_t GatherKernel::panel_count() const { return ceil_div(out_vectors_, vectors_); }
+
+int GatherKernel::panel_vectors(std::int64_t panel) const {
+  return static_cast<int>(std::min<std::int64_t>(vectors_, out_vectors_ - panel * vectors_));
+}
+
+std::int64_t GatherKernel::panel_offset(std::int64_t group, std::int64_t panel) const {
+  return (group * out_vectors_ + panel * vectors_) * tiles_.lanes * taps(gather_) * gather_.in;
+}
+
+std::int64_t GatherKernel::thread_floats() const {
+  const std::int64_t runs = aligned(taps(gather_) * static_cast<std::int64_t>(sizeof(Run) / sizeof(float)));
+  return aligned(row_floats(rows_)) + runs + aligned(max_rows * max_vectors * tiles_.lanes);
+}
+
+std::int64_t GatherKernel::scratch_floats() const {
+  const std::int64_t weights = weights_in_place_ ? 0 : aligned(panel_offset(gather_.groups, 0));
+  return weights + aligned(gather_.groups * out_vectors_ * tiles_.lanes) + threads_ * thread_floats();
+}
+
+void GatherKernel::prepare(const Arguments& arguments, int thread) const {
+  const std::int64_t padded = out_vectors_ * tiles_.lanes;
+  float* bias = arguments.scratch + (weights_in_place_ ? 0 : aligned(panel_offset(gather_.groups, 0)));
+  if (thread == 0) {
+    for (std::int64_t g = 0; g < gather_.groups; ++g) {
+      std::fill_n(bias + g * padded, padded, 0.0F);
+      if (epilogue_.bias) std::copy_n(arguments.bias + g * gather_.out, gather_.out, bias + g * padded);
+    }
+  }
+  if (weights_in_place_) return;
+  const std::int64_t panels = panel_count();
+  for (std::int64_t index = thread; index < gather_.groups * panels; index += threads_) {
+    pack_panel(arguments.weights, arguments.scratch, index / panels, index % panels);
+  }
+}
+
+void GatherKernel::pack_panel(const float* weights, float* to, std::int64_t group, std::int64_t panel) const {
+  to += panel_offset(group, panel);
+  const std::int64_t width = panel_vectors(panel) * tiles_.lanes;
+  const std::int64_t first_out = panel * vectors_ * tiles_.lanes;
+  const std::int64_t used = std::min(width, gather_.out - first_out);
+  const std::int64_t in_step = gather_.transposed ? 1 : gather_.out;
+  const std::int64_t out_step = gather_.transposed ? gather_.in : 1;
+  const tensor::Extent3& window = gather_.window;
+  weights += group * window.d * window.h * window.w * gather_.in * gather_.out + first_out * out_step;
+  for (std::int64_t first_in = 0; first_in < gather_.in; first_in += in_block_) {
+    const std::int64_t end = std::min(first_in + in_block_, gather_.in);
+    for (const Tap& d : gather_.d.taps) {
+      for (const Tap& h : gather_.h.taps) {
+        for (const Tap& w : gather_.w.taps) {
+          const std::int64_t tap = (d.index * window.h + h.index) * window.w + w.index;
+          const float* from = weights + tap * gather_.in * gather_.out;
+          for (std::int64_t i = first_in; i < end; ++i, to += width) {
+            for (std::int64_t o = 0; o < used; ++o) to[o] = from[i * in_step + o * out_step];
+            std::fill(to + used, to + width, 0.0F);
+          }
+        }
+      }
+    }
+  }
+}
+
+void GatherKernel::run(const Arguments& arguments, int thread) const {
+  float* memory = arguments.scratch + (scratch_floats() - threads_ * thread_floats()) + thread * thread_floats();
+  Rows rows(gather_, rows_, arguments.src, memory);
+  const std::int64_t units = block_count(gather_, blocks_);
+  const std::int64_t items = units * panel_splits_;
+  for (std::int64_t item = items * thread / threads_; item < items * (thread + 1) / threads_; ++item) {
+    const std::int64_t split = item / units;
+    const Range panels{panel_count() * split / panel_splits_, panel_count() * (split + 1) / panel_splits_};
+    const Unit unit = unit_at(gather_, blocks_, item % units);
+    rows.load(unit);
+    run_unit(arguments, rows, unit, panels, memory + aligned(row_floats(rows_)));
+  }
+}
+
+void GatherKernel::run_unit(const Arguments& arguments, Rows& rows, const Unit& unit, Range panels,
+                            float* memory) const {
+  const std::int64_t lanes = tiles_.lanes;
+  const std::int64_t tile_floats = aligned(max_rows * max_vectors * lanes);
+  const float* bias = arguments.scratch + (weights_in_place_ ? 0 : aligned(panel_offset(gather_.groups, 0)));
+  const float* weights = weights_in_place_ ? arguments.weights : arguments.scratch;
+  for (std::int64_t panel = panels.lo; panel < panels.hi; ++panel) {
+    Part part{.arguments = &arguments, .first_out = panel * vectors_ * lanes};
+    part.vectors = panel_vectors(panel);
+    part.out = std::min(part.vectors * lanes, gather_.out - part.first_out);
+    part.bias = bias + unit.group * out_vectors_ * lanes + part.first_out;
+    part.buffer = memory;
+    part.runs = reinterpret_cast<Run*>(memory + tile_floats);
+    for (part.first_in = 0; part.first_in < gather_.in; part.first_in += in_block_) {
+      part.in = std::min(in_block_, gather_.in - part.first_in);
+      part.weights = weights + panel_offset(unit.group, panel) + part.first_in * taps(gather_) * part.vectors * lanes;
+      part.first = part.first_in == 0;
+      part.last = part.first_in + part.in == gather_.in;
+      run_part(part, rows, unit);
+    }
+  }
+}
+
+void GatherKernel::run_part(const Part& part, const Rows& rows, const Unit& unit) const {
+  const bool relu = epilogue_.activation.kind == model::ActivationKind::relu;
+  const tensor::Layout& layout = gather_.dst;
+  const std::int64_t channel = unit.group * gather_.out + part.first_out;
+  float* dst = part.arguments->dst + layout.offset + unit.n * layout.strides.n + channel * layout.strides.c;
+  TileCall call{.src = rows.base(),
+                .src_step = gather_.w.src_step * rows_.pixel,
+                .runs = part.runs,
+                .weights = part.weights,
+                .bias = part.bias,
+                .dst_step = gather_.w.step * layout.strides.w,
+                .tail = part.out - (part.vectors - 1) * tiles_.lanes,
+                .floor = relu ? 0.0F : -std::numeric_limits<float>::infinity(),
+                .first = part.first,
+                .last = part.last};
+  const bool whole_rows = rows_.runs_over_w && in_block_ == gather_.in;
+  call.run_length = whole_rows ? static_cast<std::int64_t>(gather_.w.taps.size()) * part.in : part.in;
+  for (std::int64_t d = unit.d.lo; d < unit.d.hi; ++d) {
+    for (std::int64_t h = unit.h.lo; h < unit.h.hi; ++h) {
+      call.run_count = find_runs(part, rows, d, h, unit.w.lo);
+      call.dst = dst + (gather_.d.first + d * gather_.d.step) * layout.strides.d +
+                 (gather_.h.first + h * gather_.h.step) * layout.strides.h +
+                 (gather_.w.first + unit.w.lo * gather_.w.step) * layout.strides.w;
+      run_row(part, call, unit.w.hi - unit.w.lo);
+    }
+  }
+}
+
+std::int64_t GatherKernel::find_runs(const Part& part, const Rows& rows, std::int64_t d, std::int64_t h,
+                                     std::int64_t w) const {
+  const bool whole_rows = rows_.runs_over_w && in_block_ == gather_.in;
+  const std::int64_t w_taps = static_cast<std::int64_t>(gather_.w.taps.size());
+  const std::int64_t tap_floats = part.in * part.vectors * tiles_.lanes;
+  const Range d_taps = taps_inside(gather_.d, d);
+  const Range h_taps = taps_inside(gather_.h, h);
+  std::int64_t count = 0;
+  for (std::int64_t kd = d_taps.lo; kd < d_taps.hi; ++kd) {
+    for (std::int64_t kh = h_taps.lo; kh < h_taps.hi; ++kh) {
+      const std::int64_t tap = (kd * static_cast<std::int64_t>(gather_.h.taps.size()) + kh) * w_taps;
+      for (std::int64_t kw = 0; kw < (whole_rows ? std::min<std::int64_t>(w_taps, 1) : w_taps); ++kw) {
+        const std::int64_t src = rows.offset(gather_.d.taps[kd].offset + d * gather_.d.src_step,
+                                             gather_.h.taps[kh].offset + h * gather_.h.src_step,
+                                             gather_.w.taps[kw].offset + w * gather_.w.src_step);
+        part.runs[count++] = {.src = src + part.first_in, .weights = (tap + kw) * tap_floats};
+      }
+    }
+  }
+  return count;
+}
+
+void GatherKernel::run_row(const Part& part, TileCall call, std::int64_t pixels) const {
+  const std::int64_t tiles = ceil_div(pixels, tiles_.rows[part.vectors - 1]);
+  const float* src = call.src;
+  float* dst = call.dst;
+  for (std::int64_t index = 0; index < tiles; ++index) {
+    const std::int64_t lo = pixels * index / tiles;
+    const std::int64_t count = pixels * (index + 1) / tiles - lo;
+    call.src = src + lo * call.src_step;
+    call.dst = dst + lo * call.dst_step;
+    if (dst_in_place_) {
+      tiles_.gather[part.vectors - 1][count - 1](call);
+      continue;
+    }
+    TileCall aside = call;
+    aside.dst = part.buffer;
+    aside.dst_step = part.vectors * tiles_.lanes;
+    tiles_.gather[part.vectors - 1][count - 1](aside);
+    finish_row(part, part.buffer, count);
+    for (std::int64_t p = 0; p < count; ++p) {
+      for (std::int64_t o = 0; o < part.out; ++o) {
+        call.dst[p * call.dst_step + o * gather_.dst.strides.c] = aside.dst[p * aside.dst_step + o];
+      }
+    }
+  }
+  if (dst_in_place_) finish_row(part, dst, pixels);
+}
+
+void GatherKernel::finish_row(const Part& part, float* dst, std::int64_t pixels) const {
+  const model::ActivationKind kind = epilogue_.activation.kind;
+  if (!part.last || kind == model::ActivationKind::identity || kind == model::ActivationKind::relu) return;
+  activate({.activation = epilogue_.activation,
+            .values = dst,
+            .step = dst_in_place_ ? gather_.w.step * gather_.dst.strides.w : part.vectors * tiles_.lanes,
+            .pixels = pixels,
+            .channels = part.out});
+}
+
+}  // namespace orthant::kernels::direct

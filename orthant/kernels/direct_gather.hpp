@@ -1,0 +1,63 @@
+#pragma once
+
+#include "orthant/kernels/direct_rows.hpp"
+#include "orthant/kernels/direct_tiles.hpp"
+
+namespace orthant::kernels::direct {
+
+/// What follows the sum over taps and channels.
+struct Epilogue {
+  bool bias = false;
+  model::Activation activation;
+};
+
+/// Runs a Gather. Every thread of a team calls prepare(), then, after a barrier, run(), with the same pointers.
+class GatherKernel {
+ public:
+  struct Arguments {
+    const float* src = nullptr;
+    const float* weights = nullptr;
+    const float* bias = nullptr;
+    float* dst = nullptr;
+    float* scratch = nullptr;
+  };
+
+  GatherKernel(Gather gather, Epilogue epilogue, int threads);
+
+  [[nodiscard]] std::int64_t scratch_floats() const;
+  /// "tile14x2": pixels x vectors of the widest register tile.
+  [[nodiscard]] std::string variant() const;
+  void prepare(const Arguments& arguments, int thread) const;
+  void run(const Arguments& arguments, int thread) const;
+
+ private:
+  /// A block of rows of dst for one panel of filters and one block of channels.
+  struct Part;
+
+  [[nodiscard]] std::int64_t panel_count() const;
+  [[nodiscard]] int panel_vectors(std::int64_t panel) const;
+  [[nodiscard]] std::int64_t panel_offset(std::int64_t group, std::int64_t panel) const;
+  [[nodiscard]] std::int64_t thread_floats() const;
+  void pack_panel(const float* weights, float* to, std::int64_t group, std::int64_t panel) const;
+  void run_unit(const Arguments& arguments, Rows& rows, const Unit& unit, Range panels, float* memory) const;
+  void run_part(const Part& part, const Rows& rows, const Unit& unit) const;
+  [[nodiscard]] std::int64_t find_runs(const Part& part, const Rows& rows, std::int64_t d, std::int64_t h,
+                                       std::int64_t w) const;
+  void run_row(const Part& part, TileCall call, std::int64_t pixels) const;
+  void finish_row(const Part& part, float* dst, std::int64_t pixels) const;
+
+  Gather gather_;
+  Epilogue epilogue_;
+  const Tiles& tiles_;
+  int threads_;
+  Blocks blocks_;
+  RowPlan rows_;
+  int vectors_ = 1;
+  std::int64_t out_vectors_ = 1;
+  std::int64_t in_block_ = 1;
+  std::int64_t panel_splits_ = 1;
+  bool weights_in_place_ = false;
+  bool dst_in_place_ = true;
+};
+
+}  // namespace orthant::kernels::direct

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "orthant/model/task.hpp"
+
+#include <vector>
+
+namespace orthant::kernels::direct {
+
+/// Half-open.
+struct Range {
+  std::int64_t lo = 0, hi = 0;
+};
+
+/// A tap of the window along one dim.
+struct Tap {
+  std::int64_t index = 0;   ///< in the weights
+  std::int64_t offset = 0;  ///< source cell of output 0; may lie outside
+};
+
+/// One dim of a gather: output t is the cell first + t * step of dst, and its tap reads cell offset + t * src_step.
+struct Axis {
+  std::int64_t first = 0, step = 1, count = 0;
+  std::int64_t src_step = 1, src_extent = 0;
+  std::vector<Tap> taps{};  ///< by ascending offset
+};
+
+/// The taps that read inside the source for output t.
+Range taps_inside(const Axis& axis, std::int64_t t);
+/// The outputs of `outputs` for which `tap` reads inside the source.
+Range outputs_inside(const Axis& axis, const Tap& tap, Range outputs);
+/// From the first cell read to past the last one for some outputs, cells outside the source included; empty without
+/// taps.
+Range cells_read(const Axis& axis, Range outputs);
+
+/// A convolution in gather form: every output cell is a sum over its taps and `in` channels, per group. The forward
+/// pass is one; backward_data is one for each phase of the stride, in which all cells have the same taps.
+struct Gather {
+  Axis d, h, w;
+  tensor::Layout src, dst;
+  std::int64_t groups = 1;
+  std::int64_t in = 1, out = 1;  ///< channels per group
+  tensor::Extent3 window;        ///< taps of the whole weights
+  bool transposed = false;       ///< the weights lie as [out][in]
+};
+
+std::int64_t taps(const Gather& gather);
+
+Gather forward_gather(const model::ConvTask& task);
+std::vector<Gather> backward_data_gathers(const model::ConvTask& task);
+
+/// How the outputs are cut into units of work that fit the cache.
+struct Blocks {
+  std::int64_t d = 1, h = 1, w = 1;  ///< outputs per unit
+};
+std::int64_t block_count(const Gather& gather, const Blocks& blocks);
+/// Cells of the source that one unit reads, per dim.
+tensor::Extent3 block_cells(const Gather& gather, const Blocks& blocks);
+Blocks choose_blocks(const Gather& gather, int threads);
+
+/// The outputs of one unit; units go through d fastest, then h, w, group, sample.
+struct Unit {
+  std::int64_t n = 0, group = 0;
+  Range d, h, w;
+};
+Unit unit_at(const Gather& gather, const Blocks& blocks, std::int64_t index);
+
+}  // namespace orthant::kernels::direct

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace orthant::kernels::direct {
+
+/// A stretch of the reduction: `length` floats side by side in src, and as many weight vectors.
+struct Run {
+  std::int64_t src = 0;      ///< from TileCall::src
+  std::int64_t weights = 0;  ///< from TileCall::weights
+};
+
+/// dst[p][o] = max(floor, bias[o] + sum over runs of src[p][k] * weights[k][o]) for p pixels and v vectors of o.
+struct TileCall {
+  const float* src = nullptr;
+  std::int64_t src_step = 0;  ///< from pixel to pixel
+  const Run* runs = nullptr;
+  std::int64_t run_count = 0;
+  std::int64_t run_length = 0;
+  const float* weights = nullptr;  ///< v vectors per item of the reduction
+  const float* bias = nullptr;     ///< v vectors; read with `last`
+  float* dst = nullptr;
+  std::int64_t dst_step = 0;
+  std::int64_t tail = 0;  ///< lanes stored of the last vector
+  float floor = 0;        ///< with `last`: 0 is ReLU, -infinity nothing
+  bool first = true;      ///< otherwise adds to what dst holds
+  bool last = true;       ///< add the bias, apply the floor
+};
+
+/// One row of pixels of a weight gradient.
+struct RowPair {
+  std::int64_t src = 0;
+  std::int64_t diff = 0;
+};
+
+/// weights[t][o] += sum over rows and pixels of src[t] * diff[o] for t rows and v vectors of o.
+struct WeightTileCall {
+  const float* src = nullptr;
+  std::int64_t src_step = 0;
+  const float* diff = nullptr;
+  std::int64_t diff_step = 0;
+  const RowPair* rows = nullptr;
+  std::int64_t row_count = 0;
+  std::int64_t pixels = 0;  ///< per row
+  float* weights = nullptr;
+  std::int64_t weights_step = 0;
+  std::int64_t tail = 0;  ///< lanes of the last vector
+};
+
+/// Sums `channels` floats per pixel into `sums`.
+struct PixelSumCall {
+  const float* diff = nullptr;
+  std::int64_t diff_step = 0;
+  std::int64_t pixels = 0;
+  std::int64_t channels = 0;
+  float* sums = nullptr;
+};
+
+inline constexpr int max_vectors = 4;
+inline constexpr int max_rows = 28;
+
+using TileFunction = void (*)(const TileCall&);
+using WeightTileFunction = void (*)(const WeightTileCall&);
+
+/// The register tiles of this machine's instruction set. Entry [v - 1][p - 1] is for v vectors and p pixels (or weight
+/// rows); it is null beyond rows[v - 1], what the register file holds.
+struct Tiles {
+  int lanes = 1;
+  std::array<int, max_vectors> rows{};
+  std::array<std::array<TileFunction, max_rows>, max_vectors> gather{};
+};
+
+struct WeightTiles {
+  int lanes = 1;
+  std::array<int, max_vectors> rows{};
+  std::array<std::array<WeightTileFunction, max_rows>, max_vectors> outer{};
+  void (*pixel_sum)(const PixelSumCall&) = nullptr;
+};
+
+const Tiles& gather_tiles();
+const WeightTiles& weight_tiles();
+
+}  // namespace orthant::kernels::direct

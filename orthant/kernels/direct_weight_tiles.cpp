@@ -1,0 +1,121 @@
+#include "orthant/kernels/direct_tiles.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "orthant/kernels/direct_weight_tiles.cpp"
+#include "orthant/kernels/simd.hpp"
+
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <utility>
+
+HWY_BEFORE_NAMESPACE();
+namespace orthant::kernels::direct::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Tag = hn::ScalableTag<float>;
+using Vector = hn::Vec<Tag>;
+
+template <int T, int V>
+HWY_INLINE void add_to(const WeightTileCall& call, const Vector (&sum)[T][V]) {
+  const Tag tag;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  const auto mask = hn::FirstN(tag, static_cast<std::size_t>(call.tail));
+#pragma GCC unroll 32
+  for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) {
+      float* to = call.weights + t * call.weights_step + v * lanes;
+      if (v + 1 < V) {
+        hn::StoreU(hn::Add(sum[t][v], hn::LoadU(tag, to)), tag, to);
+      } else {
+        hn::BlendedStore(hn::Add(sum[t][v], hn::MaskedLoad(mask, tag, to)), mask, tag, to);
+      }
+    }
+  }
+}
+
+template <int T, int V>
+void weight_tile(const WeightTileCall& call) {
+  const Tag tag;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  const auto mask = hn::FirstN(tag, static_cast<std::size_t>(call.tail));
+  Vector sum[T][V];
+#pragma GCC unroll 32
+  for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) sum[t][v] = hn::Zero(tag);
+  }
+  for (std::int64_t r = 0; r < call.row_count; ++r) {
+    const float* src = call.src + call.rows[r].src;
+    const float* diff = call.diff + call.rows[r].diff;
+    for (std::int64_t x = 0; x < call.pixels; ++x, src += call.src_step, diff += call.diff_step) {
+      Vector factor[V];
+#pragma GCC unroll 4
+      for (int v = 0; v + 1 < V; ++v) factor[v] = hn::LoadU(tag, diff + v * lanes);
+      factor[V - 1] = hn::MaskedLoad(mask, tag, diff + (V - 1) * lanes);
+#pragma GCC unroll 32
+      for (int t = 0; t < T; ++t) {
+        const Vector value = hn::Set(tag, src[t]);
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) sum[t][v] = hn::MulAdd(value, factor[v], sum[t][v]);
+      }
+    }
+  }
+  add_to<T, V>(call, sum);
+}
+
+void pixel_sum(const PixelSumCall& call) {
+  const Tag tag;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  for (std::int64_t c = 0; c < call.channels; c += lanes) {
+    const auto mask = hn::FirstN(tag, static_cast<std::size_t>(std::min(lanes, call.channels - c)));
+    Vector even = hn::MaskedLoad(mask, tag, call.sums + c);
+    Vector odd = hn::Zero(tag);
+    const float* diff = call.diff + c;
+    std::int64_t x = 0;
+    for (; x + 1 < call.pixels; x += 2, diff += 2 * call.diff_step) {
+      even = hn::Add(even, hn::MaskedLoad(mask, tag, diff));
+      odd = hn::Add(odd, hn::MaskedLoad(mask, tag, diff + call.diff_step));
+    }
+    if (x < call.pixels) even = hn::Add(even, hn::MaskedLoad(mask, tag, diff));
+    hn::BlendedStore(hn::Add(even, odd), mask, tag, call.sums + c);
+  }
+}
+
+// v sums per row, v factors and one value have to fit into the registers.
+constexpr int registers = HWY_TARGET == HWY_AVX3 ? 32 : 16;
+constexpr int rows_of(int vectors) { return vectors == 1 ? registers - 4 : (registers - 1 - vectors) / vectors; }
+
+template <int V, int... T>
+void fill(WeightTiles& tiles, std::integer_sequence<int, T...>) {
+  tiles.rows[V - 1] = sizeof...(T);
+  ((tiles.outer[V - 1][T] = &weight_tile<T + 1, V>), ...);
+}
+
+WeightTiles make_weight_tiles() {
+  WeightTiles tiles;
+  tiles.lanes = static_cast<int>(hn::Lanes(Tag()));
+  tiles.pixel_sum = &pixel_sum;
+  fill<1>(tiles, std::make_integer_sequence<int, rows_of(1)>());
+  fill<2>(tiles, std::make_integer_sequence<int, rows_of(2)>());
+  fill<3>(tiles, std::make_integer_sequence<int, rows_of(3)>());
+  fill<4>(tiles, std::make_integer_sequence<int, rows_of(4)>());
+  return tiles;
+}
+
+}  // namespace orthant::kernels::direct::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace orthant::kernels::direct {
+
+HWY_EXPORT(make_weight_tiles);
+
+const WeightTiles& weight_tiles() {
+  static const WeightTiles tiles = HWY_DYNAMIC_DISPATCH(make_weight_tiles)();
+  return tiles;
+}
+
+}  // namespace orthant::kernels::direct
+#endif

@@ -1,0 +1,202 @@
+#include "orthant/kernels/direct_weights.hpp"
+
+#include "orthant/base/format.hpp"
+
+#include <algorithm>
+
+namespace orthant::kernels::direct {
+namespace {
+
+// Partial weights of a thread up to this size stay in the cache while it walks its pixels.
+constexpr std::int64_t partial_limit_floats = 64 * 1024;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t aligned(std::int64_t floats) { return ceil_div(floats, 16) * 16; }
+Range share(std::int64_t count, int thread, int threads) {
+  return {count * thread / threads, count * (thread + 1) / threads};
+}
+std::int64_t length(const Range& range) { return range.hi - range.lo; }
+
+}  // namespace
+
+WeightsKernel::WeightsKernel(Gather gather, bool bias, int threads)
+    : gather_(std::move(gather)), bias_(bias), tiles_(weight_tiles()), threads_(threads) {
+  blocks_ = choose_blocks(gather_, threads);
+  rows_ = plan_rows(gather_, blocks_);
+  diff_in_place_ = gather_.dst.strides.c == 1 || gather_.out == 1;
+  const std::int64_t out_vectors = ceil_div(gather_.out, tiles_.lanes);
+  const std::int64_t wanted = run_length() <= 4 ? 4 : 2;
+  vectors_ = static_cast<int>(std::min(out_vectors == 3 ? 3 : wanted, out_vectors));
+  panels_ = ceil_div(out_vectors, vectors_);
+  chunks_ = ceil_div(run_length(), tiles_.rows[vectors_ - 1]);
+  items_ = panels_ * run_count() * chunks_;
+  share_pixels_ = threads == 1 || weights_floats() <= partial_limit_floats || items_ < 8 * threads;
+}
+
+std::string WeightsKernel::variant() const {
+  return fmt::format("outer{}x{}:{}", tiles_.rows[vectors_ - 1], vectors_, share_pixels_ ? "pixels" : "weights");
+}
+
+std::int64_t WeightsKernel::run_count() const {
+  const std::size_t rows = gather_.d.taps.size() * gather_.h.taps.size();
+  return static_cast<std::int64_t>(rows * (rows_.runs_over_w ? 1 : gather_.w.taps.size()));
+}
+
+std::int64_t WeightsKernel::run_length() const {
+  return rows_.runs_over_w ? static_cast<std::int64_t>(gather_.w.taps.size()) * gather_.in : gather_.in;
+}
+
+std::int64_t WeightsKernel::weights_floats() const { return gather_.groups * taps(gather_) * gather_.in * gather_.out; }
+
+std::int64_t WeightsKernel::partial_floats() const {
+  return aligned(channels()) + (share_pixels_ && threads_ > 1 ? aligned(weights_floats()) : 0);
+}
+
+std::int64_t WeightsKernel::thread_floats() const {
+  const std::int64_t outputs = blocks_.d * blocks_.h * blocks_.w;
+  const std::int64_t pairs =
+      aligned(blocks_.d * blocks_.h * static_cast<std::int64_t>(sizeof(RowPair) / sizeof(float)));
+  return aligned(row_floats(rows_)) + pairs + (diff_in_place_ ? 0 : aligned(outputs * gather_.out));
+}
+
+std::int64_t WeightsKernel::scratch_floats() const { return threads_ * (partial_floats() + thread_floats()); }
+
+float* WeightsKernel::partial(const Arguments& arguments, int thread) const {
+  return arguments.scratch + thread * partial_floats();
+}
+
+WeightsKernel::Memory WeightsKernel::memory(const Arguments& arguments, int thread) const {
+  float* start = arguments.scratch + threads_ * partial_floats() + thread * thread_floats();
+  Memory memory{.rows = start, .diff = start + aligned(row_floats(rows_))};
+  const std::int64_t outputs = blocks_.d * blocks_.h * blocks_.w;
+  memory.pairs = reinterpret_cast<RowPair*>(memory.diff + (diff_in_place_ ? 0 : aligned(outputs * gather_.out)));
+  return memory;
+}
+
+void WeightsKernel::prepare(const Arguments& arguments, int thread) const {
+  std::fill_n(partial(arguments, thread), partial_floats(), 0.0F);
+  const Range mine = share(weights_floats(), thread, threads_);
+  std::fill_n(arguments.diff_weights + mine.lo, length(mine), 0.0F);
+}
+
+void WeightsKernel::run(const Arguments& arguments, int thread) const {
+  const Memory own = memory(arguments, thread);
+  Rows rows(gather_, rows_, arguments.src, own.rows);
+  float* bias = partial(arguments, thread);
+  float* weights = share_pixels_ && threads_ > 1 ? bias + aligned(channels()) : arguments.diff_weights;
+  const std::int64_t units = block_count(gather_, blocks_);
+  const Range shared = share(units, thread, threads_);
+  const Range walked = share_pixels_ ? shared : Range{0, units};
+  const Range items = share_pixels_ ? Range{0, items_} : share(items_, thread, threads_);
+  for (std::int64_t index = walked.lo; index < walked.hi; ++index) {
+    const Unit unit = unit_at(gather_, blocks_, index);
+    const Diff diff = load_diff(arguments, unit, own.diff);
+    rows.load(unit);
+    run_unit(rows, diff, unit, items, own, weights);
+    if (bias_ && index >= shared.lo && index < shared.hi) sum_bias(diff, unit, bias + unit.group * gather_.out);
+  }
+}
+
+WeightsKernel::Diff WeightsKernel::load_diff(const Arguments& arguments, const Unit& unit, float* memory) const {
+  const tensor::Shape& strides = gather_.dst.strides;
+  const float* from = arguments.diff_dst + gather_.dst.offset + unit.n * strides.n +
+                      unit.group * gather_.out * strides.c + unit.d.lo * strides.d + unit.h.lo * strides.h +
+                      unit.w.lo * strides.w;
+  if (diff_in_place_) return {.base = from, .d = strides.d, .h = strides.h, .w = strides.w};
+  Diff diff{.base = memory, .w = gather_.out};
+  diff.h = diff.w * length(unit.w);
+  diff.d = diff.h * length(unit.h);
+  for (std::int64_t d = 0; d < length(unit.d); ++d) {
+    for (std::int64_t h = 0; h < length(unit.h); ++h) {
+      for (std::int64_t w = 0; w < length(unit.w); ++w) {
+        const float* pixel = from + d * strides.d + h * strides.h + w * strides.w;
+        float* to = memory + d * diff.d + h * diff.h + w * diff.w;
+        for (std::int64_t c = 0; c < gather_.out; ++c) to[c] = pixel[c * strides.c];
+      }
+    }
+  }
+  return diff;
+}
+
+void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& unit, Range items, const Memory& memory,
+                             float* weights) const {
+  const std::int64_t h_taps = static_cast<std::int64_t>(gather_.h.taps.size());
+  const std::int64_t w_taps = static_cast<std::int64_t>(gather_.w.taps.size());
+  const std::int64_t runs_per_row = rows_.runs_over_w ? 1 : w_taps;
+  std::int64_t row_held = -1;
+  std::int64_t pairs = 0;
+  weights += unit.group * taps(gather_) * gather_.in * gather_.out;
+  for (std::int64_t item = items.lo; item < items.hi; ++item) {
+    const std::int64_t chunk = item % chunks_;
+    const std::int64_t run = item / chunks_ % run_count();
+    const std::int64_t panel = item / chunks_ / run_count();
+    const std::int64_t row = run / runs_per_row;
+    const std::int64_t kw = run % runs_per_row;
+    if (row != row_held) {
+      pairs = find_pairs(rows, diff, unit, gather_.d.taps[row / h_taps], gather_.h.taps[row % h_taps], memory.pairs);
+      row_held = row;
+    }
+    const Range part = share(run_length(), static_cast<int>(chunk), static_cast<int>(chunks_));
+    const std::int64_t first_out = panel * vectors_ * tiles_.lanes;
+    const std::int64_t out = std::min<std::int64_t>(vectors_ * tiles_.lanes, gather_.out - first_out);
+    const std::int64_t vectors = ceil_div(out, tiles_.lanes);
+    const std::int64_t from_first = (gather_.w.taps[kw].offset - gather_.w.taps[0].offset) * rows_.pixel;
+    const std::int64_t weight_row = (row * w_taps + kw) * gather_.in + part.lo;
+    tiles_.outer[vectors - 1][length(part) - 1]({.src = rows.base() + from_first + part.lo,
+                                                 .src_step = gather_.w.src_step * rows_.pixel,
+                                                 .diff = diff.base + first_out,
+                                                 .diff_step = diff.w,
+                                                 .rows = memory.pairs,
+                                                 .row_count = pairs,
+                                                 .pixels = length(unit.w),
+                                                 .weights = weights + weight_row * gather_.out + first_out,
+                                                 .weights_step = gather_.out,
+                                                 .tail = out - (vectors - 1) * tiles_.lanes});
+  }
+}
+
+std::int64_t WeightsKernel::find_pairs(const Rows& rows, const Diff& diff, const Unit& unit, const Tap& d_tap,
+                                       const Tap& h_tap, RowPair* pairs) const {
+  const Range d_inside = outputs_inside(gather_.d, d_tap, unit.d);
+  const Range h_inside = outputs_inside(gather_.h, h_tap, unit.h);
+  const std::int64_t w_cell = gather_.w.taps[0].offset + unit.w.lo * gather_.w.src_step;
+  std::int64_t count = 0;
+  for (std::int64_t d = d_inside.lo; d < d_inside.hi; ++d) {
+    for (std::int64_t h = h_inside.lo; h < h_inside.hi; ++h) {
+      pairs[count++] = {
+          .src = rows.offset(d_tap.offset + d * gather_.d.src_step, h_tap.offset + h * gather_.h.src_step, w_cell),
+          .diff = (d - unit.d.lo) * diff.d + (h - unit.h.lo) * diff.h};
+    }
+  }
+  return count;
+}
+
+void WeightsKernel::sum_bias(const Diff& diff, const Unit& unit, float* sums) const {
+  for (std::int64_t d = 0; d < length(unit.d); ++d) {
+    for (std::int64_t h = 0; h < length(unit.h); ++h) {
+      tiles_.pixel_sum({.diff = diff.base + d * diff.d + h * diff.h,
+                        .diff_step = diff.w,
+                        .pixels = length(unit.w),
+                        .channels = gather_.out,
+                        .sums = sums});
+    }
+  }
+}
+
+void WeightsKernel::reduce(const Arguments& arguments, int thread) const {
+  if (share_pixels_ && threads_ > 1) {
+    const Range mine = share(weights_floats(), thread, threads_);
+    for (int other = 0; other < threads_; ++other) {
+      const float* from = partial(arguments, other) + aligned(channels());
+      for (std::int64_t k = mine.lo; k < mine.hi; ++k) arguments.diff_weights[k] += from[k];
+    }
+  }
+  if (!bias_ || thread != 0) return;
+  std::copy_n(partial(arguments, 0), channels(), arguments.diff_bias);
+  for (int other = 1; other < threads_; ++other) {
+    const float* from = partial(arguments, other);
+    for (std::int64_t c = 0; c < channels(); ++c) arguments.diff_bias[c] += from[c];
+  }
+}
+
+}  // namespace orthant::kernels::direct
