@@ -13,9 +13,12 @@ std::unique_ptr<Primitive> make_direct_conv(const model::ConvTask& task, int thr
 /// oneDNN's best implementation, or null where it has only a reference one or the layouts are not dense.
 std::unique_ptr<Primitive> make_onednn_conv(const model::ConvTask& task, int threads);
 
+/// F(2,3) Winograd in every dim with three taps, or null where it does not apply (strides, dilation, other windows).
+std::unique_ptr<Primitive> make_winograd_conv(const model::ConvTask& task, int threads);
+
 /// Every way to run a task, the one that make_conv takes first.
 struct ConvCandidate {
-  std::string algorithm;  ///< "onednn", "direct"
+  std::string algorithm;  ///< "onednn", "direct", "winograd"
   std::unique_ptr<Primitive> primitive;
 };
 std::vector<ConvCandidate> conv_candidates(const model::ConvTask& task, int threads);

@@ -1,0 +1,218 @@
+#include "orthant/kernels/direct_tiles.hpp"
+#include "orthant/kernels/factories.hpp"
+#include "orthant/kernels/simd.hpp"
+#include "orthant/kernels/team.hpp"
+#include "orthant/kernels/winograd.hpp"
+#include "orthant/kernels/winograd_scratch.hpp"
+#include "orthant/kernels/winograd_transforms.hpp"
+
+#include <algorithm>
+
+namespace orthant::kernels::winograd {
+namespace {
+
+constexpr std::int64_t skew = 16;  // floats between points, so that they do not fall into one cache set
+constexpr std::int64_t cache_floats = (std::int64_t{1700} << 10) / 4;
+
+std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
+std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
+
+/// backward_weights: for a block of weights, transformed patches of src and tiles of diff_dst are multiplied point by
+/// point and summed over all tiles, then transformed to taps once.
+class WeightGradient final : public Primitive {
+ public:
+  WeightGradient(const model::ConvTask& task, int threads);
+  [[nodiscard]] std::string name() const override { return "orthant:winograd:" + simd_target(); }
+  [[nodiscard]] std::int64_t scratch_bytes() const override { return scratch_.bytes(); }
+  void execute(const Context& context, std::span<void* const> arguments, void* scratch) override;
+
+ private:
+  /// A block of weights and a part of the tiles: what one thread does at a time.
+  struct Item {
+    std::int64_t group, in_first, in_count, out_first, out_count, part;
+  };
+  struct Thread {
+    const float* src;
+    const float* diff;
+    float* weights;     ///< sums at the points: [point][in][out]
+    float* in_points;   ///< [point][tile][in]
+    float* out_points;  ///< [point][tile][out]
+    const float* zeros;
+  };
+
+  [[nodiscard]] Item item_at(std::int64_t index) const;
+  void accumulate(const Thread& memory, const Item& item) const;
+  void transform_tile(const Thread& memory, const Item& item, std::int64_t tile, std::int64_t slot) const;
+  void multiply(const Thread& memory, const Item& item, std::int64_t tiles) const;
+  void finish(const Thread& memory, const Item& item, float* diff_weights) const;
+
+  Tiling tiling_;
+  int threads_;
+  std::int64_t groups_, in_, out_;
+  std::int64_t lanes_;
+  int points_;
+  std::int64_t in_block_, out_block_, in_blocks_, out_blocks_, parts_, block_tiles_;
+  const Transforms& transforms_;
+  const direct::WeightTiles& tiles_;
+  std::unique_ptr<Primitive> bias_;  ///< sums diff_dst; null without a bias
+  Scratch scratch_;
+  std::int64_t bias_at_ = 0;
+  std::int64_t weights_at_, in_points_at_, out_points_at_, zeros_at_, partial_at_;
+};
+
+WeightGradient::WeightGradient(const model::ConvTask& task, int threads)
+    : tiling_(forward_tiling(task)),
+      threads_(threads),
+      groups_(task.groups),
+      in_(task.src.extents.c / groups_),
+      out_(task.dst.extents.c / groups_),
+      points_(tiling_.points()),
+      transforms_(transforms(tiling_.three[0], tiling_.three[1], tiling_.three[2])),
+      tiles_(direct::weight_tiles()) {
+  lanes_ = tiles_.lanes;
+  out_block_ = std::min(round_up(out_, lanes_), round_up(64, lanes_));
+  in_block_ = std::min<std::int64_t>(in_, points_ == 64 ? 32 : 128);
+  in_blocks_ = ceil_div(in_, in_block_);
+  out_blocks_ = ceil_div(out_, out_block_);
+  const std::int64_t fits = cache_floats / points_ - in_block_ * out_block_;
+  block_tiles_ = std::clamp<std::int64_t>(fits / (round_up(in_block_, lanes_) + out_block_), 8, 128);
+  const std::int64_t blocks = groups_ * in_blocks_ * out_blocks_;
+  parts_ = 1;
+  while (blocks * parts_ % threads != 0 && blocks * parts_ < 8 * threads && parts_ * block_tiles_ < tiling_.count())
+    ++parts_;
+  weights_at_ = scratch_.per_thread(points_ * (in_block_ * out_block_ + skew), threads);
+  in_points_at_ = scratch_.per_thread(points_ * (block_tiles_ * round_up(in_block_, lanes_) + skew), threads);
+  out_points_at_ = scratch_.per_thread(points_ * (block_tiles_ * out_block_ + skew), threads);
+  zeros_at_ = scratch_.shared(round_up(std::max(in_, out_), lanes_));
+  if (task.bias) {
+    bias_ = make_bias_gradient({.dst = task.dst}, threads);
+    bias_at_ = scratch_.shared(ceil_div(bias_->scratch_bytes(), sizeof(float)));
+  }
+  partial_at_ = scratch_.shared(parts_ > 1 ? parts_ * groups_ * tiling_.taps() * in_ * out_ : 0);
+}
+
+WeightGradient::Item WeightGradient::item_at(std::int64_t index) const {
+  const std::int64_t part = index % parts_;
+  index /= parts_;
+  const std::int64_t out_first = index % out_blocks_ * out_block_;
+  index /= out_blocks_;
+  const std::int64_t in_first = index % in_blocks_ * in_block_;
+  return {.group = index / in_blocks_,
+          .in_first = in_first,
+          .in_count = std::min(in_block_, in_ - in_first),
+          .out_first = out_first,
+          .out_count = std::min(out_block_, out_ - out_first),
+          .part = part};
+}
+
+void WeightGradient::transform_tile(const Thread& memory, const Item& item, std::int64_t tile,
+                                    std::int64_t slot) const {
+  const std::int64_t in_row = round_up(in_block_, lanes_);
+  std::array<const float*, max_points> cells{};
+  std::array<float*, max_points> points{};
+  src_cells(tiling_, tile, memory.src + item.group * in_ + item.in_first, memory.zeros, cells.data());
+  for (int p = 0; p < points_; ++p) {
+    points[static_cast<std::size_t>(p)] = memory.in_points + p * (block_tiles_ * in_row + skew);
+  }
+  transforms_.src_to_points(
+      {.in = cells.data(), .out = points.data(), .out_offset = slot * in_row, .channels = item.in_count});
+  dst_cells(tiling_, tile, memory.diff + item.group * out_ + item.out_first, memory.zeros, cells.data());
+  for (int p = 0; p < points_; ++p) {
+    points[static_cast<std::size_t>(p)] = memory.out_points + p * (block_tiles_ * out_block_ + skew);
+  }
+  transforms_.diff_to_points(
+      {.in = cells.data(), .out = points.data(), .out_offset = slot * out_block_, .channels = item.out_count});
+}
+
+void WeightGradient::multiply(const Thread& memory, const Item& item, std::int64_t tiles) const {
+  const std::int64_t in_row = round_up(in_block_, lanes_);
+  const std::int64_t vectors_all = ceil_div(item.out_count, lanes_);
+  const direct::RowPair row{};
+  for (int p = 0; p < points_; ++p) {
+    for (std::int64_t v = 0; v < vectors_all;) {
+      const std::int64_t vectors = std::min<std::int64_t>(vectors_all - v, tiles_.rows[3] >= 6 ? 4 : 2);
+      const std::int64_t rows = tiles_.rows[static_cast<std::size_t>(vectors - 1)];
+      for (std::int64_t c = 0; c < item.in_count; c += rows) {
+        const std::int64_t count = std::min(rows, item.in_count - c);
+        tiles_.outer[static_cast<std::size_t>(vectors - 1)][static_cast<std::size_t>(count - 1)](
+            {.src = memory.in_points + p * (block_tiles_ * in_row + skew) + c,
+             .src_step = in_row,
+             .diff = memory.out_points + p * (block_tiles_ * out_block_ + skew) + v * lanes_,
+             .diff_step = out_block_,
+             .rows = &row,
+             .row_count = 1,
+             .pixels = tiles,
+             .weights = memory.weights + p * (in_block_ * out_block_ + skew) + c * out_block_ + v * lanes_,
+             .weights_step = out_block_,
+             .tail = std::min(lanes_, item.out_count - (v + vectors - 1) * lanes_)});
+      }
+      v += vectors;
+    }
+  }
+}
+
+void WeightGradient::accumulate(const Thread& memory, const Item& item) const {
+  std::fill_n(memory.weights, points_ * (in_block_ * out_block_ + skew), 0.0F);
+  const std::int64_t end = share(tiling_.count(), static_cast<int>(item.part) + 1, static_cast<int>(parts_));
+  for (std::int64_t first = share(tiling_.count(), static_cast<int>(item.part), static_cast<int>(parts_)); first < end;
+       first += block_tiles_) {
+    const std::int64_t tiles = std::min(block_tiles_, end - first);
+    for (std::int64_t t = 0; t < tiles; ++t) transform_tile(memory, item, first + t, t);
+    multiply(memory, item, tiles);
+  }
+}
+
+void WeightGradient::finish(const Thread& memory, const Item& item, float* diff_weights) const {
+  const int taps = tiling_.taps();
+  std::array<const float*, max_points> points{};
+  std::array<float*, 27> out{};
+  for (int p = 0; p < points_; ++p) {
+    points[static_cast<std::size_t>(p)] = memory.weights + p * (in_block_ * out_block_ + skew);
+  }
+  for (std::int64_t c = 0; c < item.in_count; ++c) {
+    for (int tap = 0; tap < taps; ++tap) {
+      out[static_cast<std::size_t>(tap)] =
+          diff_weights + ((item.group * taps + tap) * in_ + item.in_first + c) * out_ + item.out_first;
+    }
+    transforms_.points_to_weights(
+        {.in = points.data(), .in_offset = c * out_block_, .out = out.data(), .channels = item.out_count});
+  }
+}
+
+void WeightGradient::execute(const Context& context, std::span<void* const> arguments, void* scratch) {
+  auto* memory = static_cast<float*>(scratch);
+  if (bias_) bias_->execute(context, std::array{arguments[1], arguments[3]}, memory + bias_at_);
+  auto* diff_weights = static_cast<float*>(arguments[2]);
+  const std::int64_t size = groups_ * tiling_.taps() * in_ * out_;
+  std::fill_n(memory + zeros_at_, round_up(std::max(in_, out_), lanes_), 0.0F);
+  run_team(threads_, [&](int thread, int team) {
+    const Thread own{.src = static_cast<const float*>(arguments[0]),
+                     .diff = static_cast<const float*>(arguments[1]),
+                     .weights = scratch_.of_thread(memory, weights_at_, thread),
+                     .in_points = scratch_.of_thread(memory, in_points_at_, thread),
+                     .out_points = scratch_.of_thread(memory, out_points_at_, thread),
+                     .zeros = memory + zeros_at_};
+    const std::int64_t items = groups_ * in_blocks_ * out_blocks_ * parts_;
+    for (std::int64_t index = share(items, thread, team); index < share(items, thread + 1, team); ++index) {
+      const Item item = item_at(index);
+      accumulate(own, item);
+      finish(own, item, parts_ > 1 ? memory + partial_at_ + item.part * size : diff_weights);
+    }
+  });
+  if (parts_ == 1) return;
+  run_team(threads_, [&](int thread, int team) {
+    for (std::int64_t i = share(size, thread, team); i < share(size, thread + 1, team); ++i) {
+      float sum = 0;
+      for (std::int64_t part = 0; part < parts_; ++part) sum += memory[partial_at_ + part * size + i];
+      diff_weights[i] = sum;
+    }
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Primitive> make_weight_gradient(const model::ConvTask& task, int threads) {
+  return std::make_unique<WeightGradient>(task, threads);
+}
+
+}  // namespace orthant::kernels::winograd
