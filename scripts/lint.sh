@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# clang-format and clang-tidy over the tree, or clang-tidy over the sources given. usage: scripts/lint.sh <jobs> [<source>...]
+# clang-format over the tree, and clang-tidy over orthant/ or the sources given. usage: scripts/lint.sh <jobs> [<source>...]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 jobs=$1
 shift
+status=0
 
-mapfile -t sources < <(find orthant tests examples -name '*.[ch]pp' | sort)
-clang-format --dry-run --Werror "${sources[@]}"
+mapfile -t formatted < <(find orthant tests examples -name '*.[ch]pp' | sort)
+clang-format --dry-run --Werror "${formatted[@]}" || status=1
 
+sources=("$@")
 (($#)) || mapfile -t sources < <(find orthant -name '*.cpp' | sort)
-(($#)) && sources=("$@")
-# GCC's flags that clang does not know must not stop it.
 printf '%s\0' "${sources[@]}" |
-  xargs -0 -n 1 -P "$jobs" clang-tidy -p "${ORTHANT_BUILD:-build/release}" --quiet --extra-arg=-Wno-unknown-warning-option 2> >(grep -v "warnings\? generated" >&2)
+  xargs -0 -n 1 -P "$jobs" clang-tidy -p "${ORTHANT_BUILD:-build/release}" --quiet 2> >(grep -v "warnings\? generated" >&2) || status=1
+exit $status
