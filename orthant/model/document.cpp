@@ -104,7 +104,7 @@ class Reader : public YAML::EventHandler {
   }
 
   const std::string& origin_;
-  Document root_;
+  Document root_{.kind = Document::Kind::null, .line = 1, .scalar = {}, .items = {}, .entries = {}};
   std::vector<Open> open_;
   int documents_ = 0;
 };

@@ -9,9 +9,9 @@ namespace orthant::model {
 
 /// What a command line or run file says about a network, as it says it.
 struct NetworkOptions {
-  std::string input;  ///< "4x128x128x128"; empty for the network's own
+  std::string input = {};  ///< "4x128x128x128"; empty for the network's own
   std::int64_t mini_batch = 1;
-  SettingValues settings;
+  SettingValues settings = {};
 };
 
 /// A zoo name, or a path that ends in .yaml or .yml. Throws Error: unknown names (with the nearest), missing files,

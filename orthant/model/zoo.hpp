@@ -16,7 +16,7 @@ using SettingValues = std::map<std::string, std::string>;
 /// What to build: the source's shape (n = mini-batch) and settings that differ from their defaults.
 struct ZooOptions {
   tensor::Shape input;
-  SettingValues settings;
+  SettingValues settings = {};
 };
 
 /// One thing that can be set on a zoo network: `--set name=value`.
