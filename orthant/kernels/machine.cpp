@@ -3,6 +3,7 @@
 #include "orthant/base/format.hpp"
 #include "orthant/kernels/simd.hpp"
 
+#include <hwy/highway.h>
 #include <omp.h>
 #include <dnnl.hpp>
 
@@ -29,7 +30,7 @@ Machine describe_machine() {
   const dnnl_version_t* version = dnnl_version();
   return {.onednn_version = fmt::format("{}.{}.{}", version->major, version->minor, version->patch),
           .onednn_isa = isa_name(dnnl::get_effective_cpu_isa()),
-          .highway_version = ORTHANT_HIGHWAY_VERSION,
+          .highway_version = fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH),
           .simd_target = simd_target(),
           .openmp_version = std::to_string(_OPENMP),
           .processors = omp_get_num_procs(),
