@@ -79,7 +79,8 @@ double soft_dice(const LossTask& task, const Numbers& output, const Numbers& tar
   const tensor::Layout dense = tensor::channels_last(task.output.extents);
   const auto classes = static_cast<std::size_t>(task.output.extents.c);
   const Numbers p = softmax(task, output);
-  Numbers both(classes, 0), total(classes, 0);
+  constexpr double smoothing = 1e-5;  // of numerator and denominator
+  Numbers both(classes, smoothing / 2), total(classes, smoothing);
   for_each_item(task.output.extents, [&](const Shape& i) {
     const double probability = p.at(item(dense, i)), wanted = hot(task, target, i);
     both.at(static_cast<std::size_t>(i.c)) += probability * wanted;
