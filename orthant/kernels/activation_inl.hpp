@@ -15,7 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace orthant::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Each has forward(d, z) and backward(d, y, g) = g * activation'(z) with y = forward(z). NaN stays NaN.
+// Each has forward(d, z), backward(d, y, g) = g * activation'(z) with y = forward(z), and through(d, z, g), the same
+// from z, which is more exact where y is near its bounds. NaN stays NaN.
 
 struct Identity {
   template <class D, class V>
@@ -25,6 +26,10 @@ struct Identity {
   template <class D, class V>
   HWY_INLINE V backward(D, V, V g) const {
     return g;
+  }
+  template <class D, class V>
+  HWY_INLINE V through(D d, V z, V g) const {
+    return backward(d, z, g);
   }
 };
 
@@ -36,6 +41,10 @@ struct Relu {
   template <class D, class V>
   HWY_INLINE V backward(D d, V y, V g) const {
     return hn::IfThenZeroElse(hn::Le(y, hn::Zero(d)), g);
+  }
+  template <class D, class V>
+  HWY_INLINE V through(D d, V z, V g) const {
+    return backward(d, z, g);
   }
 };
 
@@ -50,7 +59,19 @@ struct LeakyRelu {
   HWY_INLINE V backward(D d, V y, V g) const {
     return hn::IfThenElse(hn::Gt(y, hn::Zero(d)), g, hn::Mul(g, hn::Set(d, slope)));
   }
+  template <class D, class V>
+  HWY_INLINE V through(D d, V z, V g) const {
+    return backward(d, z, g);
+  }
 };
+
+/// e / (1 + e)^2 with e = exp(-|z|): the slope of the logistic function.
+template <class D, class V>
+HWY_INLINE V logistic_slope(D d, V z) {
+  const V one = hn::Set(d, 1.0F);
+  const V e = hn::Exp(d, hn::Neg(hn::Abs(z)));
+  return hn::IfThenElse(hn::Eq(z, z), hn::Div(e, hn::Mul(hn::Add(one, e), hn::Add(one, e))), z);
+}
 
 struct Tanh {
   template <class D, class V>
@@ -60,6 +81,10 @@ struct Tanh {
   template <class D, class V>
   HWY_INLINE V backward(D d, V y, V g) const {
     return hn::Mul(g, hn::NegMulAdd(y, y, hn::Set(d, 1.0F)));
+  }
+  template <class D, class V>
+  HWY_INLINE V through(D d, V z, V g) const {
+    return hn::Mul(hn::Mul(g, hn::Set(d, 4.0F)), logistic_slope(d, hn::Add(z, z)));
   }
 };
 
@@ -73,6 +98,10 @@ struct Sigmoid {
   template <class D, class V>
   HWY_INLINE V backward(D, V y, V g) const {
     return hn::Mul(g, hn::NegMulAdd(y, y, y));
+  }
+  template <class D, class V>
+  HWY_INLINE V through(D d, V z, V g) const {
+    return hn::Mul(g, logistic_slope(d, z));
   }
 };
 

@@ -29,15 +29,9 @@ struct Gradient {
   HWY_INLINE hn::Vec<D> dz(D d, hn::Vec<D> centred_x, std::int64_t p, std::int64_t i) const {
     auto g = hn::LoadU(d, args.diff_y + p * args.diff_y_stride + i);
     if (args.diff_y2) g = hn::Add(g, hn::LoadU(d, args.diff_y2 + p * args.diff_y2_stride + i));
-    return activation.backward(d, y(d, centred_x, p, i), g);
-  }
-
- private:
-  /// Computed exactly as in the forward pass where it was not kept.
-  template <class D>
-  HWY_INLINE hn::Vec<D> y(D d, hn::Vec<D> centred_x, std::int64_t p, std::int64_t i) const {
-    if (args.y) return hn::LoadU(d, args.y + p * args.y_stride + i);
-    return activation.forward(d, hn::MulAdd(centred_x, hn::LoadU(d, args.scale + i), hn::LoadU(d, args.beta + i)));
+    if (args.y) return activation.backward(d, hn::LoadU(d, args.y + p * args.y_stride + i), g);
+    // z exactly as the forward pass had it.
+    return activation.through(d, hn::MulAdd(centred_x, hn::LoadU(d, args.scale + i), hn::LoadU(d, args.beta + i)), g);
   }
 };
 
