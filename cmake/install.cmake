@@ -11,9 +11,7 @@ get_property(modules GLOBAL PROPERTY orthant_modules)
 list(REMOVE_ITEM modules orthant_cli)
 install(TARGETS orthant_flags orthant_library ${modules} EXPORT orthantTargets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/orthant DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.hpp PATTERN cli EXCLUDE)
-if(TARGET orthant)
-  install(TARGETS orthant RUNTIME)
-endif()
+install(TARGETS orthant RUNTIME)
 
 install(EXPORT orthantTargets NAMESPACE orthant:: DESTINATION ${package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/orthantConfig.cmake.in ${PROJECT_BINARY_DIR}/orthantConfig.cmake

@@ -2,17 +2,6 @@
 # USES names every module that may be included and the libraries only this module may see.
 function(orthant_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
-  # while modules land: sources that are not there yet are left out
-  foreach(source ${arg_SOURCES})
-    if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
-      list(REMOVE_ITEM arg_SOURCES ${source})
-      message(STATUS "orthant_${name}: ${source} is missing")
-      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR})
-    endif()
-  endforeach()
-  if(NOT arg_SOURCES)
-    return()
-  endif()
   add_library(orthant_${name} STATIC ${arg_SOURCES})
   add_library(orthant::${name} ALIAS orthant_${name})
   set_target_properties(orthant_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
