@@ -1,6 +1,7 @@
 #include "orthant/model/document.hpp"
 
 #include "orthant/base/error.hpp"
+#include "orthant/model/printable.hpp"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
@@ -25,7 +26,7 @@ class Reader : public YAML::EventHandler {
   Document take() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) refuse(mark, "a second document after '---'; put it into a file of its own");
+    if (++documents_ > 1) refuse(mark, "a second document; put it into a file of its own");
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { value(mark, "", anchor); }
@@ -90,7 +91,7 @@ class Reader : public YAML::EventHandler {
     if (text == nullptr) refuse(mark, "a key that is no word");
     Open& map = open_.back();
     if (!map.keys.insert(*text).second)
-      fail(Exit::bad_data, "{}:{}: key '{}' appears twice; keep one", origin_, mark.line + 1, *text);
+      fail(Exit::bad_data, "{}:{}: key '{}' appears twice; keep one", origin_, mark.line + 1, printable(*text));
     map.key_read = true;
     map.document->entries.emplace_back(*text, Document{}).second.line = mark.line + 1;
     return map.document->entries.back().second;
@@ -143,7 +144,7 @@ Document parse_document(const std::string& text, const std::string& origin) {
     }
     return reader.take();
   } catch (const YAML::Exception& error) {
-    fail(Exit::bad_data, "{}:{}: not YAML: {}", origin, error.mark.line + 1, error.msg);
+    fail(Exit::bad_data, "{}:{}: not YAML: {}", origin, error.mark.line + 1, printable(error.msg, 200));
   }
 }
 

@@ -3,6 +3,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/base/nearest.hpp"
+#include "orthant/model/printable.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -26,10 +27,7 @@ std::string shown(const Document& value) {
     case Document::Kind::map: return "a map";
     case Document::Kind::scalar: break;
   }
-  std::string text = value.scalar.substr(0, 60);
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return "'" + text + "'";
+  return "'" + printable(value.scalar) + "'";
 }
 
 }  // namespace
@@ -40,9 +38,7 @@ Fields::Fields(const Document& map, const std::string& origin, std::span<const s
     refuse(map, fmt::format("{} where a map of {} is needed", shown(map), fmt::join(known, ", ")));
   for (const auto& [key, value] : map.entries) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    const Document as_value{
-        .kind = Document::Kind::scalar, .line = value.line, .scalar = key, .items = {}, .entries = {}};
-    refuse(value, fmt::format("unknown key {}{}", shown(as_value), base::suggestion(key, known)));
+    refuse(value, fmt::format("unknown key '{}'{}", printable(key), base::suggestion(key, known)));
   }
 }
 

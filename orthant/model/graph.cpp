@@ -1,6 +1,7 @@
 #include "orthant/model/graph.hpp"
 
 #include "orthant/base/checked.hpp"
+#include "orthant/model/printable.hpp"
 #include "orthant/model/work.hpp"
 
 #include <algorithm>
@@ -29,14 +30,6 @@ void check_name(const std::string& name) {
   if (!std::all_of(name.begin(), name.end(), allowed)) {
     fail(Exit::bad_data, "a name with other characters than letters, digits, '_', '-' and '.'; rename it");
   }
-}
-
-/// A name that may be printed: short and on one line.
-std::string printable(std::string name) {
-  name.resize(std::min(name.size(), longest_name));
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return name;
 }
 
 void check_flat(const tensor::Window& window) {
@@ -149,7 +142,7 @@ int GraphBuilder::add(std::string name, Op op, std::vector<int> srcs) {
     graph_.nodes.push_back({.name = name, .op = op, .srcs = std::move(srcs), .shape = shape});
     work_of(graph_, last());
   } catch (const base::Error& error) {
-    fail(error.code(), "{}: {}: {}", graph_.name, printable(name), error.what());
+    fail(error.code(), "{}: {}: {}", graph_.name, printable(name, longest_name), error.what());
   }
   return last();
 }

@@ -2,6 +2,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/model/printable.hpp"
 
 #include <charconv>
 #include <limits>
@@ -16,25 +17,17 @@ using base::fail;
 constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
 constexpr const char* remedy = "write CxDxHxW as 4x128x128x128, or CxHxW as 3x224x224";
 
-std::string shown(std::string_view text) {
-  std::string line(text.substr(0, 60));
-  for (char& c : line) {
-    if (c < ' ' || c > '~') c = '?';
-  }
-  return line;
-}
-
 std::int64_t parse_extent(std::string_view part, std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
   if (error == std::errc::result_out_of_range)
-    fail(Exit::usage, "input '{}': an extent is too large; at most {} is supported", shown(text), largest);
+    fail(Exit::usage, "input '{}': an extent is too large; at most {} is supported", printable(text), largest);
   if (error != std::errc{} || end != part.data() + part.size()) {
-    fail(Exit::usage, "input '{}': '{}' is not a number; {}", shown(text), shown(part), remedy);
+    fail(Exit::usage, "input '{}': '{}' is not a number; {}", printable(text), printable(part), remedy);
   }
-  if (value < 1) fail(Exit::usage, "input '{}': an extent is {}; each must be at least 1", shown(text), value);
+  if (value < 1) fail(Exit::usage, "input '{}': an extent is {}; each must be at least 1", printable(text), value);
   if (value > largest)
-    fail(Exit::usage, "input '{}': an extent is {}; at most {} is supported", shown(text), value, largest);
+    fail(Exit::usage, "input '{}': an extent is {}; at most {} is supported", printable(text), value, largest);
   return value;
 }
 
@@ -45,13 +38,13 @@ InputShape parse_input(std::string_view text, std::int64_t mini_batch) {
   std::vector<std::int64_t> extents;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('x', begin), text.size());
-    if (extents.size() == 4) fail(Exit::usage, "input '{}': more than four extents; {}", shown(text), remedy);
+    if (extents.size() == 4) fail(Exit::usage, "input '{}': more than four extents; {}", printable(text), remedy);
     extents.push_back(parse_extent(text.substr(begin, end - begin), text));
     begin = end + 1;
   }
   if (extents.size() == 4) return {{mini_batch, extents[0], extents[1], extents[2], extents[3]}, 3};
   if (extents.size() == 3) return {{mini_batch, extents[0], 1, extents[1], extents[2]}, 2};
-  fail(Exit::usage, "input '{}': {} extents; {}", shown(text), extents.size(), remedy);
+  fail(Exit::usage, "input '{}': {} extents; {}", printable(text), extents.size(), remedy);
 }
 
 std::string input_text(const InputShape& input) {

@@ -2,6 +2,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/nearest.hpp"
+#include "orthant/model/printable.hpp"
 #include "orthant/model/yaml.hpp"
 
 #include <filesystem>
@@ -62,14 +63,14 @@ Graph load_network(const std::string& name_or_path, const NetworkOptions& option
   if (is_yaml(name_or_path)) return load_file(name_or_path, options);
   std::vector<std::string> known;
   for (const ZooEntry& entry : zoo()) known.push_back(entry.name);
-  fail(Exit::usage, "no network '{}' (a file must end in .yaml or .yml){}", name_or_path,
+  fail(Exit::usage, "no network '{}' (a file must end in .yaml or .yml){}", printable(name_or_path),
        base::suggestion(name_or_path, known));
 }
 
 void add_setting(SettingValues& settings, const std::string& key_and_value) {
   const std::size_t equals = key_and_value.find('=');
   if (equals == std::string::npos || equals == 0) {
-    fail(Exit::usage, "setting '{}' is not key=value; write it as batch_norm=true", key_and_value);
+    fail(Exit::usage, "setting '{}' is not key=value; write it as batch_norm=true", printable(key_and_value));
   }
   settings[key_and_value.substr(0, equals)] = key_and_value.substr(equals + 1);
 }

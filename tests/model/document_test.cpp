@@ -38,7 +38,7 @@ TEST(ParseDocument, RefusesWhatIsMalformed) {
   EXPECT_EQ(refusal("a: 1\nb: 2\na: 3\n"), "65: f.yaml:3: key 'a' appears twice; keep one");
   EXPECT_EQ(refusal("[1]: 2\n"), "65: f.yaml:1: a key that is no word");
   EXPECT_EQ(refusal("~: 2\n"), "65: f.yaml:1: a key that is no word");
-  EXPECT_EQ(refusal("a: 1\n---\nb: 2\n"), "65: f.yaml:2: a second document after '---'; put it into a file of its own");
+  EXPECT_EQ(refusal("a: 1\n---\nb: 2\n"), "65: f.yaml:2: a second document; put it into a file of its own");
 }
 
 TEST(ParseDocument, RefusesWhatCanExpandWithoutEnd) {

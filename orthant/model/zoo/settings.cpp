@@ -2,6 +2,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/nearest.hpp"
+#include "orthant/model/printable.hpp"
 
 #include <charconv>
 
@@ -31,7 +32,7 @@ Settings::Settings(const ZooEntry& entry, const SettingValues& values) : network
   }
   for (const auto& [name, value] : values) {
     if (!values_.contains(name))
-      fail(Exit::usage, "{}: no setting '{}'{}", network_, name, base::suggestion(name, known));
+      fail(Exit::usage, "{}: no setting '{}'{}", network_, printable(name), base::suggestion(name, known));
     values_[name] = value;
   }
 }
@@ -41,8 +42,8 @@ const std::string& Settings::text(const std::string& name) const { return values
 std::int64_t Settings::at_least(std::int64_t least, const std::string& name) const {
   std::int64_t number = 0;
   if (!parse(text(name), number) || number < least || number > largest) {
-    fail(Exit::usage, "{}: setting {} is '{}'; it must be a whole number from {} to {}", network_, name, text(name),
-         least, largest);
+    fail(Exit::usage, "{}: setting {} is '{}'; it must be a whole number from {} to {}", network_, name,
+         printable(text(name)), least, largest);
   }
   return number;
 }
@@ -50,7 +51,8 @@ std::int64_t Settings::at_least(std::int64_t least, const std::string& name) con
 double Settings::rate(const std::string& name) const {
   double number = 0;
   if (!parse(text(name), number) || !(number >= 0 && number < 1)) {
-    fail(Exit::usage, "{}: setting {} is '{}'; it must be a number from 0 to below 1", network_, name, text(name));
+    fail(Exit::usage, "{}: setting {} is '{}'; it must be a number from 0 to below 1", network_, name,
+         printable(text(name)));
   }
   return number;
 }
@@ -58,7 +60,7 @@ double Settings::rate(const std::string& name) const {
 bool Settings::flag(const std::string& name) const {
   if (text(name) == "true") return true;
   if (text(name) == "false") return false;
-  fail(Exit::usage, "{}: setting {} is '{}'; it must be true or false", network_, name, text(name));
+  fail(Exit::usage, "{}: setting {} is '{}'; it must be true or false", network_, name, printable(text(name)));
 }
 
 }  // namespace orthant::model
