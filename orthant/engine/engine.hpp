@@ -31,6 +31,8 @@ class Engine {
 
   [[nodiscard]] const schedule::Schedule& schedule() const { return schedule_; }
   [[nodiscard]] const schedule::Placement& placement() const { return placement_; }
+  /// What the arena took.
+  [[nodiscard]] std::int64_t allocated_bytes() const { return arena_->bytes(); }
   /// The implementation that step i runs on.
   [[nodiscard]] std::string implementation(int step) const;
 

@@ -50,6 +50,17 @@ class LossRecord {
   std::vector<double> losses_;
 };
 
+Start describe(const RunFile& run, const model::Graph& graph, const engine::Engine& engine, std::int64_t samples,
+               std::int64_t steps, const std::string& directory) {
+  return {.network = graph.name,
+          .parameters = model::parameter_count(graph),
+          .samples = samples,
+          .steps = steps,
+          .arena_bytes = engine.placement().arena_bytes,
+          .threads = thread_count(run.threads),
+          .directory = directory};
+}
+
 void check_finite(double loss, std::int64_t step) {
   if (std::isfinite(loss)) return;
   base::fail(base::Exit::non_finite, "the loss is {} at step {}; lower the learning rate, warm up, or check the data",
@@ -58,7 +69,7 @@ void check_finite(double loss, std::int64_t step) {
 
 }  // namespace
 
-Summary train(const RunFile& run, const std::string& name, const std::string& trace_path) {
+Summary train(const RunFile& run, const TrainOptions& options) {
   const model::Graph graph = model::load_network(run.model, run.network);
   const auto dataset = open_data(run.data, graph);
   Loader loader(*dataset, graph, run.data.shuffle, run.seed);
@@ -70,16 +81,17 @@ Summary train(const RunFile& run, const std::string& name, const std::string& tr
   }
 
   const std::int64_t steps = run.steps > 0 ? run.steps : base::checked_mul(run.epochs, loader.steps_per_epoch());
-  const RunDirectory directory(run.output, name, run.overwrite);
+  const RunDirectory directory(run.output, options.name, run.overwrite);
   data::write_text(directory.file("run.yaml"), model::to_text(to_document(run)));
+  const Start begin = describe(run, graph, engine, dataset->samples(), steps, directory.path());
   LineFile log(directory.file("log.txt"));
-  log.write(log_line(fmt::format("{} with {} parameters, {} steps of {} samples, arena {} bytes", graph.name,
-                                 model::parameter_count(graph), steps, run.network.mini_batch,
-                                 engine.placement().arena_bytes)));
+  log.write(log_line(fmt::format("{} with {} parameters, {} steps of {} samples, arena {} bytes", begin.network,
+                                 begin.parameters, steps, run.network.mini_batch, begin.arena_bytes)));
+  if (options.started) options.started(begin);
 
   Metrics metrics(directory.file("metrics.csv"), graph.loss);
   Progress progress(steps, run.network.mini_batch);
-  engine::Trace trace = make_trace(engine, trace_path.empty() ? 0 : steps);
+  engine::Trace trace = make_trace(engine, options.trace_path.empty() ? 0 : steps);
   LossRecord losses;
   StopSignal stop;
   Summary summary{.arena_bytes = engine.placement().arena_bytes,
@@ -111,7 +123,7 @@ Summary train(const RunFile& run, const std::string& name, const std::string& tr
   summary.stopped = summary.steps < steps;
   if (summary.steps > 0) losses.summarise(summary);
   save_weights(engine, graph, summary.weights);
-  if (!trace_path.empty()) data::write_text(trace_path, chrome_trace(engine, trace));
+  if (!options.trace_path.empty()) data::write_text(options.trace_path, chrome_trace(engine, trace));
   log.write(log_line(fmt::format("{} after {} steps, loss {} -> {}", summary.stopped ? "stopped" : "done",
                                  summary.steps, summary.first_loss, summary.last_loss)));
   return summary;

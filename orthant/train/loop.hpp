@@ -2,6 +2,7 @@
 
 #include "orthant/train/run_file.hpp"
 
+#include <functional>
 #include <string>
 
 namespace orthant::train {
@@ -18,8 +19,22 @@ struct Summary {
   bool stopped = false;  ///< by a signal; the weights are those of the last step
 };
 
-/// Trains as the run says and writes the run directory. `name` names it where the run does not;
-/// `trace_path` is empty or receives a Chrome trace.
-Summary train(const RunFile& run, const std::string& name, const std::string& trace_path);
+/// What is known before the first step.
+struct Start {
+  std::string network;
+  std::int64_t parameters = 0, samples = 0, steps = 0;
+  std::int64_t arena_bytes = 0;
+  int threads = 1;
+  std::string directory;
+};
+
+struct TrainOptions {
+  std::string name = "run";  ///< names the run directory where the run does not
+  std::string trace_path;    ///< empty, or receives a Chrome trace
+  std::function<void(const Start&)> started;
+};
+
+/// Trains as the run says and writes the run directory.
+Summary train(const RunFile& run, const TrainOptions& options);
 
 }  // namespace orthant::train

@@ -1,0 +1,128 @@
+#include "orthant/base/error.hpp"
+#include "orthant/base/format.hpp"
+#include "orthant/base/json.hpp"
+#include "orthant/cli/commands.hpp"
+#include "orthant/cli/network_options.hpp"
+#include "orthant/data/npy_dataset.hpp"
+#include "orthant/engine/engine.hpp"
+#include "orthant/train/loader.hpp"
+#include "orthant/train/memory.hpp"
+#include "orthant/train/weights.hpp"
+
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+namespace orthant::cli {
+namespace {
+
+using base::Exit;
+using base::fail;
+using base::Json;
+
+struct StepArguments {
+  NetworkArguments network;
+  std::string weights, input, target, dump;
+  bool input_gradient = false;
+  bool evaluate = false;
+  bool json = false;
+  int threads = 0;
+  std::uint64_t seed = 1;
+};
+
+/// The network for the mini-batch that the input file holds: N x C x D x H x W or N x C x H x W.
+model::Graph network_for(const StepArguments& arguments) {
+  const std::vector<std::int64_t> extents = data::NpyFile(arguments.input).extents();
+  if (extents.size() != 4 && extents.size() != 5) {
+    fail(Exit::bad_data, "'{}' has shape {}; an input is NxCxDxHxW or NxCxHxW", arguments.input,
+         data::extents_text(extents));
+  }
+  for (const std::int64_t extent : extents) {
+    if (extent < 1)
+      fail(Exit::bad_data, "'{}' has shape {}: there is nothing in it", arguments.input, data::extents_text(extents));
+  }
+  NetworkArguments network = arguments.network;
+  network.mini_batch = extents.front();
+  network.input = data::extents_text({extents.begin() + 1, extents.end()});
+  return load(network);
+}
+
+engine::Engine make_engine(const StepArguments& arguments, const model::Graph& graph) {
+  const schedule::LowerOptions options{.mode = arguments.evaluate ? schedule::Mode::evaluate : schedule::Mode::train,
+                                       .optimizer = {},
+                                       .update = false,
+                                       .input_gradient = arguments.input_gradient,
+                                       .keep_output = true};
+  return engine::Engine(schedule::lower(graph, plan::serial_plan(graph), 0, options),
+                        {.threads = thread_count(arguments.threads), .before_allocation = train::check_memory});
+}
+
+Json result_json(const engine::Engine& engine, const model::Graph& graph, const StepArguments& arguments) {
+  const std::span<const double> losses = engine.losses();
+  Json terms = Json::array();
+  for (std::size_t i = 0; i < graph.loss.terms.size(); ++i) {
+    const model::LossTerm& term = graph.loss.terms[i];
+    terms.push_back({{"kind", model::name_of(term.kind)}, {"weight", term.weight}, {"loss", losses[i]}});
+  }
+  return {{"network", graph.name},
+          {"mode", arguments.evaluate ? "evaluate" : "train"},
+          {"mini_batch", graph.nodes.front().shape.n},
+          {"loss", losses.back()},
+          {"terms", terms},
+          {"arena_bytes", engine.placement().arena_bytes}};
+}
+
+void make_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) fail(Exit::io, "cannot make the directory '{}': {}", path, error.message());
+}
+
+void run_step(const StepArguments& arguments) {
+  const model::Graph graph = network_for(arguments);
+  const data::NpyDataset dataset({arguments.input}, {arguments.target}, train::sample_shape(graph));
+  engine::Engine engine = make_engine(arguments, graph);
+  if (arguments.weights.empty()) {
+    train::initialise_weights(engine, graph, arguments.seed);
+  } else {
+    train::load_weights(engine, graph, arguments.weights);
+  }
+  train::Loader(dataset, graph, false, 0).load(1, engine);
+  engine.run({.step = 1, .seed = arguments.seed, .learning_rate = 0});
+
+  const Json result = result_json(engine, graph, arguments);
+  make_directory(arguments.dump);
+  data::write_text(arguments.dump + "/result.json", result.dump(2) + "\n");
+  train::save_output(engine, graph, arguments.dump + "/outputs.safetensors");
+  if (!arguments.evaluate) train::save_gradients(engine, graph, arguments.dump + "/gradients.safetensors");
+  if (arguments.json) {
+    fmt::print("{}\n", result.dump(2));
+  } else {
+    fmt::print("loss {:.9g}; written to {}\n", engine.losses().back(), arguments.dump);
+  }
+  if (!std::isfinite(engine.losses().back()))
+    fail(Exit::non_finite, "the loss is {}; the weights or the input are too large", engine.losses().back());
+}
+
+}  // namespace
+
+void add_step(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("step", "One forward and backward pass; writes loss, outputs and every gradient");
+  const auto arguments = std::make_shared<StepArguments>();
+  add_model(*command, arguments->network);
+  command->add_option("--weights", arguments->weights, "Weights (safetensors); initial values if not given");
+  command->add_option("--input", arguments->input, "Input (npy): NxCxDxHxW or NxCxHxW")->required();
+  command->add_option("--target", arguments->target, "Target (npy): values of the output's shape, or labels")
+      ->required();
+  command->add_option("--dump", arguments->dump, "Directory for result.json, outputs and gradients")->required();
+  CLI::Option* gradient =
+      command->add_flag("--input-gradient", arguments->input_gradient, "Also the gradient of the input");
+  command->add_flag("--evaluate", arguments->evaluate, "Forward only, as in evaluation")->excludes(gradient);
+  command->add_option("--seed", arguments->seed, "Seed of initial weights and dropout");
+  command->add_flag("--json", arguments->json, "Print result.json");
+  add_threads(*command, arguments->threads);
+  command->callback([arguments] { run_step(*arguments); });
+}
+
+}  // namespace orthant::cli
