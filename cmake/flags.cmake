@@ -20,6 +20,8 @@ endfunction()
 orthant_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor)
 # GCC 12 warns of overlapping copies inside std::string's operator+ that cannot happen (GCC bug 105651).
 orthant_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+# Designated initialisers name what differs from the defaults; the rest is meant to be left out.
+orthant_compile_options(-Wno-missing-field-initializers)
 if(ORTHANT_WERROR)
   orthant_compile_options(-Werror)
 endif()
