@@ -1,9 +1,9 @@
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
 #include "orthant/cli/commands.hpp"
+#include "orthant/cli/network_options.hpp"
 #include "orthant/cli/table.hpp"
 #include "orthant/cli/units.hpp"
-#include "orthant/model/network.hpp"
 #include "orthant/model/work.hpp"
 #include "orthant/model/yaml.hpp"
 
@@ -20,9 +20,7 @@ using model::Node;
 using model::NodeWork;
 
 struct InspectOptions {
-  std::string model;
-  model::NetworkOptions network;
-  std::vector<std::string> settings;
+  NetworkArguments network;
   bool json = false;
   bool yaml = false;
 };
@@ -97,9 +95,8 @@ void print_table(const Graph& graph, const GraphWork& work) {
   fmt::print("activations   {} (every layer's output once, float32)\n", bytes_text(work.activation_bytes));
 }
 
-void inspect(InspectOptions options) {
-  for (const std::string& setting : options.settings) model::add_setting(options.network.settings, setting);
-  const Graph graph = model::load_network(options.model, options.network);
+void inspect(const InspectOptions& options) {
+  const Graph graph = load(options.network);
   if (options.yaml) {
     fmt::print("{}", model::to_yaml(graph));
     return;
@@ -118,11 +115,8 @@ void add_inspect(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("inspect", "Layers, shapes, parameters, flops and activation bytes of a network");
   const auto options = std::make_shared<InspectOptions>();
-  command->add_option("model", options->model, "A name from `orthant models`, or a network file (.yaml)")->required();
-  command->add_option("--input", options->network.input, "Shape of a sample: CxDxHxW or CxHxW");
-  command->add_option("--batch", options->network.mini_batch, "Samples per mini-batch");
-  command->add_option("--set", options->settings, "A setting of a zoo network: key=value; may be given again")
-      ->allow_extra_args(false);
+  add_model(*command, options->network);
+  add_shape(*command, options->network);
   CLI::Option* json = command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--yaml", options->yaml, "Print the network as a network file")->excludes(json);
   command->callback([options] { inspect(*options); });
