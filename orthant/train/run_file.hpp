@@ -39,7 +39,8 @@ struct RunFile {
   std::int64_t save_every = 0;  ///< steps between saved weights; 0: only at the end
 };
 
-/// Puts "dotted.key=value" into the document, making maps on the way; the value is YAML.
+/// Puts "dotted.key=value" into the document, making maps on the way; the value is YAML. Steps replace epochs,
+/// and epochs steps.
 void apply_override(model::Document& document, const std::string& key_and_value);
 
 /// Reads a run; `origin` names it in messages. Throws Error for unknown keys, wrong types and values that make no

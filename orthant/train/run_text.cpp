@@ -78,6 +78,31 @@ Document* find(Document& map, const std::string& key) {
   return found == map.entries.end() ? nullptr : &found->second;
 }
 
+void erase(Document& map, const std::string& key) {
+  std::erase_if(map.entries, [&](const auto& entry) { return entry.first == key; });
+}
+
+/// Values from the command line have no line.
+void forget_lines(Document& value) {
+  value.line = 0;
+  for (Document& item : value.items) forget_lines(item);
+  for (auto& entry : value.entries) forget_lines(entry.second);
+}
+
+/// The value under a dotted key, made if it is not there; `whole` is the override for messages.
+Document& slot(Document& at, const std::string& key, const std::string& whole) {
+  if (at.kind == Document::Kind::null) at = empty_map();
+  if (at.kind != Document::Kind::map) {
+    fail(Exit::usage, "'{}': the run file has a single value there, not a map; write it out as a map first", whole);
+  }
+  const std::size_t dot = key.find('.');
+  const std::string word = key.substr(0, dot);
+  if (word.empty()) fail(Exit::usage, "'{}' has an empty key", whole);
+  if (find(at, word) == nullptr) at.entries.emplace_back(word, Document{});
+  Document& value = *find(at, word);
+  return dot == std::string::npos ? value : slot(value, key.substr(dot + 1), whole);
+}
+
 }  // namespace
 
 model::Document to_document(const RunFile& run) {
@@ -104,28 +129,13 @@ void apply_override(model::Document& document, const std::string& key_and_value)
   if (equals == std::string::npos || equals == 0) {
     fail(Exit::usage, "'{}' is no override; write key=value, e.g. learning_rate.base=0.1", key_and_value);
   }
-  std::string key = key_and_value.substr(0, equals);
-  Document* at = &document;
-  for (std::size_t dot = key.find('.'); at != nullptr; dot = key.find('.')) {
-    if (at->kind == Document::Kind::null) *at = empty_map();
-    if (at->kind != Document::Kind::map) {
-      fail(Exit::usage, "'{}': the run file has a single value there, not a map; write it out as a map first",
-           key_and_value);
-    }
-    const std::string word = key.substr(0, dot);
-    if (word.empty()) fail(Exit::usage, "'{}' has an empty key", key_and_value);
-    if (find(*at, word) == nullptr) at->entries.emplace_back(word, Document{});
-    at = find(*at, word);
-    if (dot == std::string::npos) break;
-    key = key.substr(dot + 1);
-  }
-  *at = model::parse_document(key_and_value.substr(equals + 1), "override " + key_and_value.substr(0, equals));
-  const auto forget_lines = [](auto& self, Document& value) -> void {
-    value.line = 0;
-    for (Document& item : value.items) self(self, item);
-    for (auto& entry : value.entries) self(self, entry.second);
-  };
-  forget_lines(forget_lines, *at);
+  const std::string key = key_and_value.substr(0, equals);
+  Document value = model::parse_document(key_and_value.substr(equals + 1), "command line: " + key);
+  forget_lines(value);
+  // A run is as long as its epochs or its steps say: the new one replaces the other.
+  if (key == "steps") erase(document, "epochs");
+  if (key == "epochs") erase(document, "steps");
+  slot(document, key, key_and_value) = std::move(value);
 }
 
 }  // namespace orthant::train

@@ -91,6 +91,11 @@ TEST(RunFile, OverridesReplaceAndAddKeys) {
   EXPECT_EQ(run.network.settings.at("batch_norm"), "true");
 }
 
+TEST(RunFile, StepsReplaceEpochs) {
+  EXPECT_EQ(read("model: m\nepochs: 3\n", {"steps=7"}).epochs, 0);
+  EXPECT_EQ(read("model: m\nsteps: 3\n", {"epochs=7"}).steps, 0);
+}
+
 TEST(RunFile, ErrorsNameLineAndRemedy) {
   struct Case {
     std::string text, message;

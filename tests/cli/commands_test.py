@@ -1,0 +1,111 @@
+"""What the commands print and leave behind."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+import numpy
+from program import PROGRAM, ProgramTest
+
+RUN = """model: cosmoflow
+input: 4x16x16x16
+settings: {dropout: 0}
+mini_batch: 2
+steps: 6
+optimizer: {kind: sgd, momentum: 0.9}
+learning_rate: 0.001
+data: {kind: synthetic, samples: 4}
+threads: 2
+output: out
+"""
+
+
+class Commands(ProgramTest):
+    def test_train_leaves_a_run_directory(self):
+        self.write("run.yaml", RUN)
+        text = self.expect_success("train", "run.yaml", "steps=4", "--trace", "trace.json")
+
+        self.assertIn("weights     out/weights.safetensors", text)
+        self.assertEqual(sorted(os.listdir(self.folder / "out")), ["log.txt", "metrics.csv", "run.yaml", "weights.safetensors"])
+        rows = list(csv.DictReader(open(self.folder / "out/metrics.csv")))
+        self.assertEqual([row["step"] for row in rows], ["1", "2", "3", "4"])
+        self.assertEqual([row["epoch"] for row in rows], ["1", "1", "2", "2"])
+        trace = json.load(open(self.folder / "trace.json"))["traceEvents"]
+        self.assertEqual(trace[1]["ph"], "X")
+        self.assertTrue({"implementation", "flops", "buffers"} <= set(trace[1]["args"]))
+        self.expect_error(74, "holds a run already", "train", "run.yaml")
+
+    def test_merged_run_file_repeats_the_run(self):
+        self.write("run.yaml", RUN)
+        first = json.loads(self.expect_success("train", "run.yaml", "steps=3", "--json"))
+        second = json.loads(self.expect_success("train", "out/run.yaml", "output=again", "--json"))
+        self.assertEqual(first["last_loss"], second["last_loss"])
+        self.assertEqual(second["directory"], "again")
+
+    def test_interrupted_run_saves_its_weights(self):
+        self.write("run.yaml", RUN.replace("steps: 6", "steps: 1000000"))
+        process = subprocess.Popen([PROGRAM, "train", "run.yaml"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        metrics = self.folder / "out/metrics.csv"
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not (metrics.exists() and len(metrics.read_text().splitlines()) > 2):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 85, errors)
+        self.assertIn("error: stopped by a signal after step", errors)
+        self.assertTrue((self.folder / "out/weights.safetensors").exists())
+
+    def test_step_writes_loss_output_and_gradients(self):
+        numpy.save(self.folder / "x.npy", numpy.random.default_rng(0).standard_normal((2, 4, 16, 16, 16), "f4"))
+        numpy.save(self.folder / "y.npy", numpy.zeros((2, 4), "f4"))
+        arguments = ["step", "cosmoflow", "--set", "dropout=0", "--input", "x.npy", "--target", "y.npy", "--seed", "3"]
+        printed = json.loads(self.expect_success(*arguments, "--dump", "out", "--input-gradient", "--json"))
+        result = json.load(open(self.folder / "out/result.json"))
+
+        self.assertEqual(printed, result)
+        self.assertGreater(result["loss"], 0)
+        self.assertEqual(result["terms"][0]["kind"], "mean_squared_error")
+        self.assertEqual(self.tensors("out/outputs.safetensors")["output"]["shape"], [2, 4])
+        gradients = self.tensors("out/gradients.safetensors")
+        self.assertEqual(gradients["input"]["shape"], [2, 4, 16, 16, 16])
+        self.assertIn("conv1.weight", gradients)
+        self.expect_success(*arguments, "--dump", "evaluated", "--evaluate")
+        self.assertEqual(sorted(os.listdir(self.folder / "evaluated")), ["outputs.safetensors", "result.json"])
+
+    def tensors(self, name):
+        content = (self.folder / name).read_bytes()
+        return json.loads(content[8:8 + int.from_bytes(content[:8], "little")])
+
+    def test_bench_step_has_the_documented_figures(self):
+        figures = json.loads(self.expect_success("bench", "step", "cosmoflow", "--input", "4x16x16x16", "--batch", "2", "--threads", "2", "--steps", "3", "--layers", "--json"))
+
+        for key in ("seconds_best", "seconds_median", "gflops", "peak_share", "arena_bytes", "peak_rss_bytes", "exposed_communication_seconds", "bytes_sent"):
+            self.assertIn(key, figures)
+        self.assertLessEqual(figures["seconds_best"], figures["seconds_median"])
+        self.assertEqual(figures["arena_bytes"], figures["allocated_bytes"])
+        self.assertIn(figures["allocations_in_steady_state"], (0, None))
+        self.assertGreater(len(figures["layers"]), 20)
+        text = self.expect_success("bench", "step", "cosmoflow", "--input", "4x16x16x16", "--steps", "1", "--layers", "--optimizer", "adam", "--trace", "trace.json")
+        self.assertIn("after warm-up" if figures["allocations_in_steady_state"] == 0 else "peak memory", text)
+        self.assertTrue((self.folder / "trace.json").exists())
+
+    def test_bench_kernels_marks_what_runs(self):
+        kernels = json.loads(self.expect_success("bench", "kernels", "cosmoflow", "--input", "4x16x16x16", "--layer", "conv2", "--seconds", "0", "--json"))["kernels"]
+
+        chosen = [kernel["step"] for kernel in kernels if kernel["chosen"]]
+        self.assertEqual(sorted(chosen), ["conv2.backward_data", "conv2.backward_weights", "conv2.forward"])
+        self.assertIn("*", self.expect_success("bench", "kernels", "cosmoflow", "--input", "4x16x16x16", "--layer", "conv2.forward", "--seconds", "0"))
+
+    def test_doctor_finds_the_libraries(self):
+        found = {finding["what"]: finding for finding in json.loads(self.expect_success("doctor", "--json"))["findings"]}
+
+        self.assertRegex(found["oneDNN"]["found"], r"^\d+\.\d+")
+        self.assertIn("memory", self.expect_success("doctor"))
+
+
+if __name__ == "__main__":
+    unittest.main()

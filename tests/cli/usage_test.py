@@ -1,0 +1,54 @@
+"""Typos and misuse of the command line: exit code 64 and the nearest known word."""
+
+import unittest
+
+from program import ProgramTest
+
+CASES = [
+    ("orthant: unknown command 'trian'; did you mean 'train'?", "trian", "run.yaml"),
+    ("orthant: unknown command 'inspec'; did you mean 'inspect'?", "inspec", "cosmoflow"),
+    ("orthant: unknown command 'xyzzyplugh'; known are: models, inspect, train, step, bench, doctor", "xyzzyplugh"),
+    ("orthant: a command is missing; known are: models, inspect",),
+    ("orthant: unknown option '--versoin'; did you mean '--version'?", "--versoin"),
+    ("orthant bench: unknown command 'kernel'; did you mean 'kernels'?", "bench", "kernel", "cosmoflow"),
+    ("orthant bench: a command is missing; known are: step, kernels", "bench"),
+    ("orthant bench step: unknown option '--thread'; did you mean '--threads'?", "bench", "step", "cosmoflow", "--thread", "2"),
+    ("orthant bench step: unknown option '--step'; did you mean '--steps'?", "bench", "step", "cosmoflow", "--step=3"),
+    ("orthant doctor: unknown option '--jsn'; did you mean '--json'?", "doctor", "--jsn"),
+    ("orthant doctor: unexpected argument 'me'", "doctor", "me"),
+    ("orthant inspect: model is required", "inspect"),
+    ("orthant step: --input is required", "step", "cosmoflow"),
+    ("orthant train: run is required", "train"),
+    ("--steps", "bench", "step", "cosmoflow", "--steps", "many"),
+    ("--steps", "bench", "step", "cosmoflow", "--steps", "0"),
+    ("--threads", "bench", "step", "cosmoflow", "--threads", "-3"),
+    ("--optimizer", "bench", "step", "cosmoflow", "--optimizer", "lamb"),
+    ("unknown network 'cosmoflw'; did you mean 'cosmoflow'?", "inspect", "cosmoflw"),
+    ("unknown setting 'batchnorm'", "inspect", "cosmoflow", "--set", "batchnorm=true"),
+    ("128y128", "inspect", "cosmoflow", "--input", "4x128y128"),
+    ("no convolution or dense layer 'conv99'", "bench", "kernels", "cosmoflow", "--input", "4x32x32x32", "--layer", "conv99"),
+]
+
+
+class Usage(ProgramTest):
+    def test_misuse_is_one_line_with_the_nearest_word(self):
+        for message, *arguments in CASES:
+            with self.subTest(arguments=arguments):
+                self.expect_error(64, message, *arguments)
+
+    def test_help_and_version_go_to_stdout(self):
+        self.assertRegex(self.expect_success("--version"), r"^orthant \d+\.\d+\.\d+\n$")
+        for command in ((), ("models",), ("inspect",), ("train",), ("step",), ("bench",), ("bench", "step"), ("bench", "kernels"), ("doctor",)):
+            self.assertIn("Usage:", self.expect_success(*command, "--help"))
+
+    def test_full_disk_is_an_error(self):
+        import subprocess
+        from program import PROGRAM
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([PROGRAM, "models"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(result.returncode, 74)
+        self.assertIn("cannot write to standard output", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
