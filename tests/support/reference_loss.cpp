@@ -80,18 +80,22 @@ double soft_dice(const LossTask& task, const Numbers& output, const Numbers& tar
   const auto classes = static_cast<std::size_t>(task.output.extents.c);
   const Numbers p = softmax(task, output);
   constexpr double smoothing = 1e-5;  // of numerator and denominator
-  Numbers both(classes, smoothing / 2), total(classes, smoothing);
+  Numbers both(classes, 0), total(classes, 0);
   for_each_item(task.output.extents, [&](const Shape& i) {
     const double probability = p.at(item(dense, i)), wanted = hot(task, target, i);
     both.at(static_cast<std::size_t>(i.c)) += probability * wanted;
     total.at(static_cast<std::size_t>(i.c)) += probability + wanted;
   });
   double mean = 0;
-  for (std::size_t c = 0; c < classes; ++c) mean += 2 * both[c] / total[c] / static_cast<double>(classes);
+  for (std::size_t c = 0; c < classes; ++c) {
+    total[c] += smoothing;
+    mean += (2 * both[c] + smoothing) / total[c] / static_cast<double>(classes);
+  }
   for_each_pixel(task.output.extents, [&](Shape i) {
     const auto slope = [&](const Shape& at) {  // of the loss with respect to p
       const auto c = static_cast<std::size_t>(at.c);
-      return -2 * (hot(task, target, at) * total[c] - both[c]) / (total[c] * total[c]) / static_cast<double>(classes);
+      return -(2 * hot(task, target, at) * total[c] - 2 * both[c] - smoothing) / (total[c] * total[c]) /
+             static_cast<double>(classes);
     };
     double product = 0;
     for (i.c = 0; i.c < task.output.extents.c; ++i.c) product += slope(i) * p.at(item(dense, i));
