@@ -29,7 +29,7 @@ class Gather final : public Primitive {
 
  private:
   struct Thread;
-  void transform_weights(const float* weights, float* bytes, int thread, int team) const;
+  void transform_weights(const float* weights, float* transformed, int thread, int team) const;
   void transpose(const float* weights, float* transposed, int thread, int team) const;
   void run_block(const Thread& memory, std::int64_t group, std::int64_t block, std::int64_t out_block) const;
   void multiply(const Thread& memory, std::int64_t group, std::int64_t tiles, std::int64_t in_first,
@@ -69,8 +69,8 @@ constexpr std::int64_t cache_floats = (std::int64_t{1300} << 10) / 4;
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-Blocking choose_blocking(const Tiling& tiling, std::int64_t in, std::int64_t out, std::int64_t panel, int rows,
-                         int threads) {
+Blocking choose_blocking(const Tiling& tiling, std::int64_t in, std::int64_t out, std::int64_t panel, std::int64_t rows,
+                         std::int64_t threads) {
   Blocking blocking;
   blocking.in = std::min<std::int64_t>(in, 128);
   blocking.out = std::min<std::int64_t>(round_up(out, panel), round_up(128, panel));

@@ -122,7 +122,7 @@ HWY_INLINE void map_box(Load load, Store store) {
 template <class D, class H, class W, bool to_cells>
 void map(const MapCall& call) {
   const Tag tag;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   const Vector slope = hn::Set(tag, call.slope);
   const Vector zero = hn::Zero(tag);
   const auto finish = [&](Vector value, Vector bias) HWY_ATTR {

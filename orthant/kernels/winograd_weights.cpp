@@ -77,8 +77,9 @@ WeightGradient::WeightGradient(const model::ConvTask& task, int threads)
   const std::int64_t fits = cache_floats / points_ - in_block_ * out_block_;
   block_tiles_ = std::clamp<std::int64_t>(fits / (round_up(in_block_, lanes_) + out_block_), 8, 128);
   const std::int64_t blocks = groups_ * in_blocks_ * out_blocks_;
+  const std::int64_t enough = std::int64_t{8} * threads;
   parts_ = 1;
-  while (blocks * parts_ % threads != 0 && blocks * parts_ < 8 * threads && parts_ * block_tiles_ < tiling_.count())
+  while (blocks * parts_ % threads != 0 && blocks * parts_ < enough && parts_ * block_tiles_ < tiling_.count())
     ++parts_;
   weights_at_ = scratch_.per_thread(points_ * (in_block_ * out_block_ + skew), threads);
   in_points_at_ = scratch_.per_thread(points_ * (block_tiles_ * round_up(in_block_, lanes_) + skew), threads);

@@ -1,6 +1,7 @@
 #include "orthant/plan/plan.hpp"
 
 #include "orthant/base/error.hpp"
+#include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
 
 namespace orthant::plan {
@@ -97,7 +98,8 @@ Plan from_json(const std::string& text, const std::string& origin) {
       fail(Exit::bad_data, "{}: each entry of 'nodes' needs a 'node' with its name", origin);
     }
     const auto name = entry["node"].get<std::string>();
-    plan.nodes.push_back({.node = name, .grid = grid_from(entry.value("grid", json::object()), origin + ": " + name)});
+    const std::string where = fmt::format("{}: {}", origin, name);
+    plan.nodes.push_back({.node = name, .grid = grid_from(entry.value("grid", json::object()), where)});
   }
   return plan;
 }

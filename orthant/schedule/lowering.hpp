@@ -31,13 +31,13 @@ class Lowering {
   void find_lifetimes();
   void update();
   [[nodiscard]] const model::Node& node(int index) const { return graph_.nodes[static_cast<std::size_t>(index)]; }
-  [[nodiscard]] tensor::Shape local_shape(int node) const;
-  [[nodiscard]] const ParameterBuffers* parameter(int node, model::Parameter::Role role) const;
-  [[nodiscard]] int value_of(int node, model::Parameter::Role role) const;
-  [[nodiscard]] int gradient_of(int node, model::Parameter::Role role) const;
+  [[nodiscard]] tensor::Shape local_shape(int index) const;
+  [[nodiscard]] const ParameterBuffers* parameter(int index, model::Parameter::Role role) const;
+  [[nodiscard]] int value_of(int index, model::Parameter::Role role) const;
+  [[nodiscard]] int gradient_of(int index, model::Parameter::Role role) const;
   int add_buffer(std::string name, std::int64_t bytes, bool persistent = false);
   Value add_tensor(const std::string& name, const tensor::Shape& extents);
-  void emit(int node, const char* what, model::Task task, std::vector<int> arguments);
+  void emit(int index, const char* what, model::Task task, std::vector<int> arguments);
 
   // forward.cpp
   void forward(const Unit& unit);
@@ -57,7 +57,7 @@ class Lowering {
   Value forward(const Unit& unit, const model::Flatten& op);
   [[nodiscard]] const Value& src(const Unit& unit, std::size_t index = 0) const;
   Value dst(const Unit& unit);
-  [[nodiscard]] bool may_overwrite(int node) const;
+  [[nodiscard]] bool may_overwrite(int index) const;
   void loss();
 
   // backward.cpp
@@ -76,13 +76,13 @@ class Lowering {
   void backward(const Unit& unit, const model::Add& op);
   void backward(const Unit& unit, const model::Concat& op);
   void backward(const Unit& unit, const model::Flatten& op);
-  [[nodiscard]] bool needs_gradient(int node) const { return needs_gradient_[static_cast<std::size_t>(node)]; }
-  std::vector<Value> take_gradients(int node, std::size_t most);
-  Value take_gradient(int node);
+  [[nodiscard]] bool needs_gradient(int index) const { return needs_gradient_[static_cast<std::size_t>(index)]; }
+  std::vector<Value> take_gradients(int index, std::size_t most);
+  Value take_gradient(int index);
   Value before_activation(const Unit& unit);
   Value dense(const Unit& unit, const Value& gradient);
   Value over(const Value& gradient, const std::string& name, const tensor::Shape& extents);
-  void pass_to(int node, const Value& gradient);
+  void pass_to(int index, const Value& gradient);
   Value diff_src(const Unit& unit, std::size_t index = 0);
   void pool_backward(const Unit& unit, model::PoolTask task);
 
