@@ -82,6 +82,7 @@ Blocking choose_blocking(const Tiling& tiling, std::int64_t in, std::int64_t out
   std::int64_t blocks = (count + most - 1) / most;
   while (blocks * blocking.out_blocks % threads != 0 && blocks < 8 * threads && blocks < count) ++blocks;
   blocking.tiles = (count + blocks - 1) / blocks;
+  if (blocking.tiles > 2 * rows) blocking.tiles = std::min(round_up(blocking.tiles, rows), most);
   blocking.blocks = (count + blocking.tiles - 1) / blocking.tiles;
   return blocking;
 }

@@ -71,7 +71,7 @@ WeightGradient::WeightGradient(const model::ConvTask& task, int threads)
       tiles_(direct::weight_tiles()) {
   lanes_ = tiles_.lanes;
   out_block_ = std::min(round_up(out_, lanes_), round_up(64, lanes_));
-  in_block_ = std::min<std::int64_t>(in_, points_ == 64 ? 32 : 128);
+  in_block_ = std::min<std::int64_t>(in_, points_ == 64 ? 64 : 128);
   in_blocks_ = ceil_div(in_, in_block_);
   out_blocks_ = ceil_div(out_, out_block_);
   const std::int64_t fits = cache_floats / points_ - in_block_ * out_block_;
