@@ -49,7 +49,9 @@ dnnl::primitive_attr attributes(const model::Activation& activation) {
   return attr;
 }
 
-bool is_reference(std::string_view name) { return name.find("ref") != std::string_view::npos; }
+bool is_fast(std::string_view name) {
+  return name.find("ref") == std::string_view::npos && name.find("gemm") == std::string_view::npos;
+}
 
 std::int64_t padded_bytes(std::size_t bytes) {
   constexpr std::size_t line = 64;

@@ -50,13 +50,14 @@ Call make_reorder(const dnnl::engine& engine, const dnnl::memory::desc& from, co
 /// User-managed scratchpad, and `activation` applied to what the primitive writes.
 dnnl::primitive_attr attributes(const model::Activation& activation);
 
-/// True for the implementations that must not be used silently: they are hundreds of times slower.
-bool is_reference(std::string_view name);
+/// False for implementations that our own kernels beat: reference loops (hundreds of times slower), and matrix
+/// products of unfolded tensors (large scratchpads).
+bool is_fast(std::string_view name);
 
-/// Moves to the first implementation that is not a reference one; false if there is none.
+/// Moves to the first fast implementation; false if there is none.
 template <class Description>
-bool skip_references(Description& description) {
-  while (is_reference(description.impl_info_str())) {
+bool skip_slow(Description& description) {
+  while (!is_fast(description.impl_info_str())) {
     if (!description.next_impl()) return false;
   }
   return true;

@@ -114,7 +114,7 @@ class OnednnConv final : public Primitive {
     }
   }
 
-  /// False if there is only a reference implementation; then the primitive must not be executed.
+  /// False if there is no fast implementation; then the primitive must not be executed.
   [[nodiscard]] bool created() const { return !name_.empty(); }
   [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] std::int64_t scratch_bytes() const override { return scratchpad_bytes_ + weights_bytes_; }
@@ -182,7 +182,7 @@ class OnednnConv final : public Primitive {
 
   template <class Description>
   bool adopt(Description& description) {
-    if (!onednn::skip_references(description)) return false;
+    if (!onednn::skip_slow(description)) return false;
     name_ = description.impl_info_str();
     scratchpad_bytes_ = onednn::padded_bytes(description.scratchpad_desc().get_size());
     return true;
@@ -222,7 +222,7 @@ std::unique_ptr<Primitive> make_onednn_conv(const ConvTask& task, int threads) {
     auto conv = std::make_unique<OnednnConv>(task, threads);
     if (conv->created()) return conv;
   } catch (const dnnl::error&) {
-    // No implementation at all: the same answer as only a reference one.
+    // No implementation at all: the same answer as no fast one.
   }
   return nullptr;
 }
