@@ -17,6 +17,7 @@ void expect_right(const Loss& loss) {
   constexpr int output = 0, diff_output = 2;
   for (const ShapeLine& line : read_shapes(ORTHANT_SHAPES "/tensor_shapes.txt")) {
     const tensor::Shape shape = src_shape(line);
+    if (model::takes_labels(loss) && shape.c < 2) continue;
     const LossTask task{.loss = loss, .global = shape, .output = tensor::channels_last(shape)};
     EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text;
     EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {{diff_output, output}}}), "") << line.text << " in place";

@@ -20,6 +20,9 @@ const std::vector<Activation> activations{
     {.kind = ActivationKind::sigmoid},
 };
 
+/// Dense, and one of the others in turn: the rooms that the index-th case runs in.
+std::vector<Room> some_rooms(std::size_t index) { return {Room::none, rooms[1 + index % 3]}; }
+
 std::vector<ShapeLine> tensors() { return read_shapes(ORTHANT_SHAPES "/tensor_shapes.txt"); }
 
 TEST(DenseTasks, AreRight) {
@@ -44,9 +47,10 @@ TEST(DenseTasks, AreRight) {
 }
 
 TEST(ActivationTasks, ForwardIsRight) {
+  std::size_t index = 0;
   for (const ShapeLine& line : tensors()) {
     for (const Activation& activation : activations) {
-      for (const Room room : rooms) {
+      for (const Room room : some_rooms(index++)) {
         model::ActivationTask task{.activation = activation};
         task.src = task.dst = layout_with(room, src_shape(line));
         const std::string what = line.text + model::name_of(activation.kind);
@@ -62,9 +66,10 @@ TEST(ActivationTasks, ForwardIsRight) {
 
 TEST(ActivationTasks, BackwardIsRight) {
   constexpr int diff_dst = 0, diff_dst2 = 1, y = 2, diff_src = 3;
+  std::size_t index = 0;
   for (const ShapeLine& line : tensors()) {
     for (const Activation& activation : activations) {
-      for (const Room room : rooms) {
+      for (const Room room : some_rooms(index++)) {
         model::ActivationTask task{.pass = Pass::backward_data, .activation = activation};
         task.src = task.dst = task.second = layout_with(room, src_shape(line));
         const std::string what = line.text + model::name_of(activation.kind);
@@ -92,6 +97,8 @@ TEST(SoftmaxTasks, AreRight) {
 }
 
 TEST(CopyTasks, AreRight) {
+  const std::vector<std::pair<double, bool>> uses{{1, false}, {-0.5, true}, {0.3, false}, {1, true}, {-0.5, false}};
+  std::size_t index = 0;
   for (const ShapeLine& line : tensors()) {
     const tensor::Layout first = tensor::channels_first(src_shape(line));
     std::vector<std::pair<tensor::Layout, tensor::Layout>> walks;
@@ -103,13 +110,10 @@ TEST(CopyTasks, AreRight) {
                                  {first, roomy}});
     }
     for (const auto& [src, dst] : walks) {
-      for (const double factor : {1.0, -0.5, 0.3}) {
-        for (const bool accumulate : {false, true}) {
-          const model::CopyTask task{.factor = factor, .accumulate = accumulate, .src = src, .dst = dst};
-          EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "")
-              << line.text << " times " << factor << (accumulate ? " added" : "");
-        }
-      }
+      const auto [factor, accumulate] = uses[index++ % uses.size()];
+      const model::CopyTask task{.factor = factor, .accumulate = accumulate, .src = src, .dst = dst};
+      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "")
+          << line.text << " times " << factor << (accumulate ? " added" : "");
     }
   }
 }

@@ -7,10 +7,10 @@ namespace orthant::test {
 namespace {
 
 template <class T>
-double load(const std::byte* from) {
-  T value{};
-  std::memcpy(&value, from, sizeof value);
-  return static_cast<double>(value);
+Numbers load(const std::byte* from, std::int64_t count) {
+  std::vector<T> values(static_cast<std::size_t>(count));
+  if (count > 0) std::memcpy(values.data(), from, values.size() * sizeof(T));
+  return {values.begin(), values.end()};
 }
 
 template <class T>
@@ -27,18 +27,6 @@ Region::Region(ItemType type, std::int64_t items) : type_(type), items_(items) {
   std::fill_n(bytes(), size(), std::byte{0xff});  // NaN as float and double, -1 as label, no tap as argmax
 }
 
-double Region::get(std::int64_t item) const {
-  const std::byte* from = bytes() + guard_bytes + item * bytes_of(type_);
-  switch (type_) {
-    case ItemType::float32: return load<float>(from);
-    case ItemType::int32: return load<std::int32_t>(from);
-    case ItemType::uint8: return load<std::uint8_t>(from);
-    case ItemType::uint16: return load<std::uint16_t>(from);
-    case ItemType::float64: break;
-  }
-  return load<double>(from);
-}
-
 void Region::set(std::int64_t item, double value) {
   std::byte* to = bytes() + guard_bytes + item * bytes_of(type_);
   switch (type_) {
@@ -51,19 +39,26 @@ void Region::set(std::int64_t item, double value) {
 }
 
 Numbers Region::numbers() const {
-  Numbers all(static_cast<std::size_t>(items_));
-  for (std::int64_t i = 0; i < items_; ++i) all[static_cast<std::size_t>(i)] = get(i);
-  return all;
+  const std::byte* from = bytes() + guard_bytes;
+  switch (type_) {
+    case ItemType::float32: return load<float>(from, items_);
+    case ItemType::int32: return load<std::int32_t>(from, items_);
+    case ItemType::uint8: return load<std::uint8_t>(from, items_);
+    case ItemType::uint16: return load<std::uint16_t>(from, items_);
+    case ItemType::float64: break;
+  }
+  return load<double>(from, items_);
 }
 
-bool Region::agrees_outside(const Region& other, const std::vector<bool>& written) const {
-  const std::int64_t item_bytes = bytes_of(type_);
-  for (std::int64_t i = 0; i < size(); ++i) {
-    const std::int64_t item = (i - guard_bytes) / item_bytes;
-    const bool free = i >= guard_bytes && item < items_ && written.at(static_cast<std::size_t>(item));
-    if (!free && bytes()[i] != other.bytes()[i]) return false;
+bool Region::agrees_outside(const Region& other, const std::vector<char>& written) const {
+  const std::int64_t width = bytes_of(type_), end = guard_bytes + items_ * width;
+  const auto same = [&](std::int64_t from, std::int64_t count) {
+    return std::memcmp(bytes() + from, other.bytes() + from, static_cast<std::size_t>(count)) == 0;
+  };
+  for (std::int64_t i = 0; i < items_; ++i) {
+    if (!written[static_cast<std::size_t>(i)] && !same(guard_bytes + i * width, width)) return false;
   }
-  return true;
+  return same(0, guard_bytes) && same(end, size() - end);
 }
 
 bool Region::same_bytes(const Region& other) const { return std::equal(bytes(), bytes() + size(), other.bytes()); }

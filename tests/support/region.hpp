@@ -17,12 +17,11 @@ class Region {
   [[nodiscard]] std::int64_t items() const { return items_; }
   /// 64-byte aligned, as the engine's buffers are.
   [[nodiscard]] void* data() { return bytes() + guard_bytes; }
-  [[nodiscard]] double get(std::int64_t item) const;
   void set(std::int64_t item, double value);
   [[nodiscard]] Numbers numbers() const;
 
   /// True if the bytes of both agree in the guards and in every item that is not `written`.
-  [[nodiscard]] bool agrees_outside(const Region& other, const std::vector<bool>& written) const;
+  [[nodiscard]] bool agrees_outside(const Region& other, const std::vector<char>& written) const;
   [[nodiscard]] bool same_bytes(const Region& other) const;
 
  private:
