@@ -3,6 +3,8 @@
 #include "orthant/base/format.hpp"
 #include "orthant/kernels/direct_activation.hpp"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -11,6 +13,9 @@ namespace {
 
 // Weights of one panel and block of channels; stays in the second-level cache beside the source rows.
 constexpr std::int64_t panel_floats = 64 * 1024;
+
+// A dst of this size leaves the cache before its next reader comes.
+constexpr std::int64_t streamed_floats = 8 * 1024 * 1024;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t aligned(std::int64_t floats) { return ceil_div(floats, 16) * 16; }
@@ -50,11 +55,23 @@ GatherKernel::GatherKernel(Gather gather, Epilogue epilogue, int threads)
   in_block_ = ceil_div(gather_.in, in_blocks);
   weights_in_place_ = !gather_.transposed && panel_count() == 1 && in_block_ == gather_.in &&
                       gather_.out == out_vectors_ * tiles_.lanes;
+  slide_ = can_slide();
+  stream_ = dst_in_place_ && in_block_ == gather_.in && gather_.out % tiles_.lanes == 0 &&
+            tensor::volume(gather_.dst.extents) >= streamed_floats && tensor::is_dense(gather_.dst) &&
+            gather_.dst.offset % tiles_.lanes == 0;
   const std::int64_t units = std::max<std::int64_t>(block_count(gather_, blocks_), 1);
   if (units < 4 * threads) panel_splits_ = std::min(panel_count(), ceil_div(4 * threads, units));
 }
 
-std::string GatherKernel::variant() const { return fmt::format("tile{}x{}", tiles_.rows[vectors_ - 1], vectors_); }
+bool GatherKernel::can_slide() const {
+  return out_vectors_ == 1 && gather_.w.src_step == 1 && rows_.runs_over_w && in_block_ == gather_.in &&
+         gather_.w.taps.size() == slide_taps;
+}
+
+std::string GatherKernel::variant() const {
+  if (slide_) return fmt::format("slide{}x1", tiles_.slide_rows);
+  return fmt::format("tile{}x{}", tiles_.rows[vectors_ - 1], vectors_);
+}
 
 std::int64_t GatherKernel::panel_count() const { return ceil_div(out_vectors_, vectors_); }
 
@@ -130,6 +147,7 @@ void GatherKernel::run(const Arguments& arguments, int thread) const {
     rows.load(unit);
     run_unit(arguments, rows, unit, panels, memory + aligned(row_floats(rows_)));
   }
+  if (stream_) hwy::FlushStream();
 }
 
 void GatherKernel::run_unit(const Arguments& arguments, Rows& rows, const Unit& unit, Range panels,
@@ -169,7 +187,8 @@ void GatherKernel::run_part(const Part& part, const Rows& rows, const Unit& unit
                 .tail = part.out - (part.vectors - 1) * tiles_.lanes,
                 .floor = relu ? 0.0F : -std::numeric_limits<float>::infinity(),
                 .first = part.first,
-                .last = part.last};
+                .last = part.last,
+                .stream = stream_ && reinterpret_cast<std::uintptr_t>(dst) % 64 == 0};
   const bool whole_rows = rows_.runs_over_w && in_block_ == gather_.in;
   call.run_length = whole_rows ? static_cast<std::int64_t>(gather_.w.taps.size()) * part.in : part.in;
   for (std::int64_t d = unit.d.lo; d < unit.d.hi; ++d) {
@@ -206,7 +225,8 @@ std::int64_t GatherKernel::find_runs(const Part& part, const Rows& rows, std::in
 }
 
 void GatherKernel::run_row(const Part& part, TileCall call, std::int64_t pixels) const {
-  const std::int64_t tiles = ceil_div(pixels, tiles_.rows[part.vectors - 1]);
+  const auto& functions = slide_ ? tiles_.slide : tiles_.gather[part.vectors - 1];
+  const std::int64_t tiles = ceil_div(pixels, slide_ ? tiles_.slide_rows : tiles_.rows[part.vectors - 1]);
   const float* src = call.src;
   float* dst = call.dst;
   for (std::int64_t index = 0; index < tiles; ++index) {
@@ -215,13 +235,13 @@ void GatherKernel::run_row(const Part& part, TileCall call, std::int64_t pixels)
     call.src = src + lo * call.src_step;
     call.dst = dst + lo * call.dst_step;
     if (dst_in_place_) {
-      tiles_.gather[part.vectors - 1][count - 1](call);
+      functions[count - 1](call);
       continue;
     }
     TileCall aside = call;
     aside.dst = part.buffer;
     aside.dst_step = part.vectors * tiles_.lanes;
-    tiles_.gather[part.vectors - 1][count - 1](aside);
+    functions[count - 1](aside);
     finish_row(part, part.buffer, count);
     for (std::int64_t p = 0; p < count; ++p) {
       for (std::int64_t o = 0; o < part.out; ++o) {

@@ -44,6 +44,7 @@ class GatherKernel {
   [[nodiscard]] std::int64_t find_runs(const Part& part, const Rows& rows, std::int64_t d, std::int64_t h,
                                        std::int64_t w) const;
   void run_row(const Part& part, TileCall call, std::int64_t pixels) const;
+  [[nodiscard]] bool can_slide() const;
   void finish_row(const Part& part, float* dst, std::int64_t pixels) const;
 
   Gather gather_;
@@ -56,6 +57,8 @@ class GatherKernel {
   std::int64_t out_vectors_ = 1;
   std::int64_t in_block_ = 1;
   std::int64_t panel_splits_ = 1;
+  bool slide_ = false;
+  bool stream_ = false;
   bool weights_in_place_ = false;
   bool dst_in_place_ = true;
 };

@@ -55,7 +55,8 @@ struct Blocks {
 std::int64_t block_count(const Gather& gather, const Blocks& blocks);
 /// Cells of the source that one unit reads, per dim.
 tensor::Extent3 block_cells(const Gather& gather, const Blocks& blocks);
-Blocks choose_blocks(const Gather& gather, int threads);
+/// With `out` the outputs of a unit have to fit as well, since they are walked many times.
+Blocks choose_blocks(const Gather& gather, int threads, std::int64_t out = 0);
 
 /// The outputs of one unit; units go through d fastest, then h, w, group, sample.
 struct Unit {

@@ -59,6 +59,13 @@ void Rows::load(const Unit& unit) {
   }
 }
 
+const float* Rows::next_plane() const {
+  if (!plan_.packed || planes_.hi >= gather_.d.src_extent) return nullptr;
+  return src_ + gather_.src.offset + unit_.n * gather_.src.strides.n +
+         unit_.group * gather_.in * gather_.src.strides.c + planes_.hi * gather_.src.strides.d +
+         std::max<std::int64_t>(h_.lo, 0) * gather_.src.strides.h;
+}
+
 void Rows::pack_plane(std::int64_t d, float* to) const {
   const float* plane = src_ + gather_.src.offset + unit_.n * gather_.src.strides.n +
                        unit_.group * gather_.in * gather_.src.strides.c + d * gather_.src.strides.d;

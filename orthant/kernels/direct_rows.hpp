@@ -25,6 +25,8 @@ class Rows {
   Rows(const Gather& gather, const RowPlan& plan, const float* src, float* memory);
 
   void load(const Unit& unit);
+  /// The source plane that a unit one step deeper adds to this one, from its first row on; null if there is none.
+  [[nodiscard]] const float* next_plane() const;
   [[nodiscard]] const float* base() const { return base_; }
   /// Offset from base() of the cell (d, h, w), which must be in the source along d and h.
   [[nodiscard]] std::int64_t offset(std::int64_t d, std::int64_t h, std::int64_t w) const;

@@ -40,26 +40,54 @@ HWY_INLINE void start(const TileCall& call, Vector (&sum)[P][V]) {
   }
 }
 
+struct Whole {
+  HWY_INLINE void operator()(Vector value, float* to, bool) const { hn::StoreU(value, Tag(), to); }
+};
+
+struct Streamed {
+  HWY_INLINE void operator()(Vector value, float* to, bool) const { hn::Stream(value, Tag(), to); }
+};
+
+struct Masked {
+  hn::Mask<Tag> mask;
+  HWY_INLINE void operator()(Vector value, float* to, bool last) const {
+    if (last) {
+      hn::BlendedStore(value, mask, Tag(), to);
+    } else {
+      hn::StoreU(value, Tag(), to);
+    }
+  }
+};
+
+template <int P, int V, class Store>
+HWY_INLINE void store_all(const TileCall& call, const Vector (&sum)[P][V], Store store) {
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(Tag()));
+#pragma GCC unroll 32
+  for (int p = 0; p < P; ++p) {
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) store(sum[p][v], call.dst + p * call.dst_step + v * lanes, v + 1 == V);
+  }
+}
+
 template <int P, int V>
 HWY_INLINE void finish(const TileCall& call, Vector (&sum)[P][V]) {
   const Tag tag;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
-  const auto mask = hn::FirstN(tag, static_cast<std::size_t>(call.tail));
-  const Vector floor = hn::Set(tag, call.floor);
+  if (call.last) {
+    const Vector floor = hn::Set(tag, call.floor);
 #pragma GCC unroll 4
-  for (int v = 0; v < V; ++v) {
-    const Vector bias = call.last ? hn::LoadU(tag, call.bias + v * lanes) : hn::Zero(tag);
+    for (int v = 0; v < V; ++v) {
+      const Vector bias = hn::LoadU(tag, call.bias + v * lanes);
 #pragma GCC unroll 32
-    for (int p = 0; p < P; ++p) {
-      Vector value = sum[p][v];
-      if (call.last) value = hn::Max(floor, hn::Add(value, bias));
-      float* to = call.dst + p * call.dst_step + v * lanes;
-      if (v + 1 < V || call.tail == lanes) {
-        hn::StoreU(value, tag, to);
-      } else {
-        hn::BlendedStore(value, mask, tag, to);
-      }
+      for (int p = 0; p < P; ++p) sum[p][v] = hn::Max(floor, hn::Add(sum[p][v], bias));
     }
+  }
+  if (call.stream) {
+    store_all<P, V>(call, sum, Streamed{});
+  } else if (call.tail == lanes) {
+    store_all<P, V>(call, sum, Whole{});
+  } else {
+    store_all<P, V>(call, sum, Masked{hn::FirstN(tag, static_cast<std::size_t>(call.tail))});
   }
 }
 
@@ -93,6 +121,44 @@ void tile(const TileCall& call) {
   finish<P, V>(call, sum);
 }
 
+// Source pixel x meets tap k in the sum of output x - k, so that one load serves all taps.
+template <int P>
+void slide(const TileCall& call) {
+  const Tag tag;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  constexpr int pixels = P + slide_taps - 1;
+  constexpr int third = (pixels + 2) / 3;  // three pixels far apart in turn: their sums do not wait for each other
+  constexpr int bases = (pixels + base_pixels - 1) / base_pixels;
+  Vector sum[P][1];
+  start<P, 1>(call, sum);
+  const std::int64_t step = call.src_step;
+  const std::int64_t tap = call.run_length / slide_taps * lanes;
+  for (std::int64_t r = 0; r < call.run_count; ++r) {
+    const float* base[bases];
+#pragma GCC unroll 16
+    for (int b = 0; b < bases; ++b) base[b] = call.src + call.runs[r].src + b * base_pixels * step;
+    const float* weights = call.weights + call.runs[r].weights;
+    for (const float* end = weights + tap; weights != end; weights += lanes) {
+      Vector weight[slide_taps];
+#pragma GCC unroll 4
+      for (int k = 0; k < slide_taps; ++k) weight[k] = hn::LoadU(tag, weights + k * tap);
+#pragma GCC unroll 32
+      for (int index = 0; index < 3 * third; ++index) {
+        const int x = index % 3 * third + index / 3;
+        if (x >= pixels) continue;
+        const Vector value = hn::Set(tag, base[x / base_pixels][(x % base_pixels) * step]);
+#pragma GCC unroll 4
+        for (int k = 0; k < slide_taps; ++k) {
+          if (x >= k && x - k < P) sum[x - k][0] = hn::MulAdd(value, weight[k], sum[x - k][0]);
+        }
+      }
+#pragma GCC unroll 16
+      for (int b = 0; b < bases; ++b) ++base[b];
+    }
+  }
+  finish<P, 1>(call, sum);
+}
+
 // v sums per pixel, v weights and one value have to fit into the registers.
 constexpr int registers = HWY_TARGET == HWY_AVX3 ? 32 : 16;
 constexpr int rows_of(int vectors) { return vectors == 1 ? registers - 4 : (registers - 1 - vectors) / vectors; }
@@ -103,6 +169,12 @@ void fill(Tiles& tiles, std::integer_sequence<int, P...>) {
   ((tiles.gather[V - 1][P] = &tile<P + 1, V>), ...);
 }
 
+template <int... P>
+void fill_slide(Tiles& tiles, std::integer_sequence<int, P...>) {
+  tiles.slide_rows = sizeof...(P);
+  ((tiles.slide[P] = &slide<P + 1>), ...);
+}
+
 Tiles make_tiles() {
   Tiles tiles;
   tiles.lanes = static_cast<int>(hn::Lanes(Tag()));
@@ -110,6 +182,7 @@ Tiles make_tiles() {
   fill<2>(tiles, std::make_integer_sequence<int, rows_of(2)>());
   fill<3>(tiles, std::make_integer_sequence<int, rows_of(3)>());
   fill<4>(tiles, std::make_integer_sequence<int, rows_of(4)>());
+  fill_slide(tiles, std::make_integer_sequence<int, registers - 6>());
   return tiles;
 }
 

@@ -26,6 +26,7 @@ struct TileCall {
   float floor = 0;        ///< with `last`: 0 is ReLU, -infinity nothing
   bool first = true;      ///< otherwise adds to what dst holds
   bool last = true;       ///< add the bias, apply the floor
+  bool stream = false;    ///< write around the cache; dst and dst_step are whole aligned vectors
 };
 
 /// One row of pixels of a weight gradient.
@@ -45,7 +46,10 @@ struct WeightTileCall {
   std::int64_t pixels = 0;  ///< per row
   float* weights = nullptr;
   std::int64_t weights_step = 0;
-  std::int64_t tail = 0;  ///< lanes of the last vector
+  std::int64_t tap_step = 0;     ///< sliding tiles: weight rows from tap to tap
+  std::int64_t tail = 0;         ///< lanes of the last vector
+  const float* fetch = nullptr;  ///< what a later call reads: to be brought into the cache
+  std::int64_t fetch_lines = 0;  ///< cache lines of it per row
 };
 
 /// Sums `channels` floats per pixel into `sums`.
@@ -57,6 +61,8 @@ struct PixelSumCall {
   float* sums = nullptr;
 };
 
+/// Taps along w that a sliding tile takes: each source pixel is read once for all of them.
+inline constexpr int slide_taps = 3;
 inline constexpr int max_vectors = 4;
 inline constexpr int max_rows = 28;
 
@@ -69,12 +75,18 @@ struct Tiles {
   int lanes = 1;
   std::array<int, max_vectors> rows{};
   std::array<std::array<TileFunction, max_rows>, max_vectors> gather{};
+  /// For one vector, a stride of one and slide_taps neighbouring taps: runs are slide_taps * channels long.
+  int slide_rows = 0;
+  std::array<TileFunction, max_rows> slide{};
 };
 
 struct WeightTiles {
   int lanes = 1;
   std::array<int, max_vectors> rows{};
   std::array<std::array<WeightTileFunction, max_rows>, max_vectors> outer{};
+  /// The same for slide_taps taps at once: weights[tap * tap_step + t], diff of pixel x meeting src of pixel x + tap.
+  int slide_rows = 0;
+  std::array<WeightTileFunction, max_rows> slide{};
   void (*pixel_sum)(const PixelSumCall&) = nullptr;
 };
 

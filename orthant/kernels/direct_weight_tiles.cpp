@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "orthant/kernels/direct_weight_tiles.cpp"
 #include "orthant/kernels/simd.hpp"
 
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -15,6 +16,12 @@ namespace orthant::kernels::direct::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
+
+HWY_INLINE void fetch(const WeightTileCall& call, std::int64_t row) {
+  constexpr std::int64_t line_floats = 16;
+  const float* from = call.fetch + row * call.fetch_lines * line_floats;
+  for (std::int64_t line = 0; line < call.fetch_lines; ++line) hwy::Prefetch(from + line * line_floats);
+}
 
 template <int T, int V>
 HWY_INLINE void add_to(const WeightTileCall& call, const Vector (&sum)[T][V]) {
@@ -47,6 +54,7 @@ void weight_tile(const WeightTileCall& call) {
     for (int v = 0; v < V; ++v) sum[t][v] = hn::Zero(tag);
   }
   for (std::int64_t r = 0; r < call.row_count; ++r) {
+    fetch(call, r);
     const float* src = call.src + call.rows[r].src;
     const float* diff = call.diff + call.rows[r].diff;
     for (std::int64_t x = 0; x < call.pixels; ++x, src += call.src_step, diff += call.diff_step) {
@@ -63,6 +71,50 @@ void weight_tile(const WeightTileCall& call) {
     }
   }
   add_to<T, V>(call, sum);
+}
+
+template <int T>
+HWY_INLINE void slide_step(const float* src, const Vector (&diff)[slide_taps], Vector (&sum)[slide_taps][T]) {
+  const Tag tag;
+#pragma GCC unroll 16
+  for (int t = 0; t < T; ++t) {
+    const Vector value = hn::Set(tag, src[t]);
+#pragma GCC unroll 4
+    for (int k = 0; k < slide_taps; ++k) sum[k][t] = hn::MulAdd(value, diff[k], sum[k][t]);
+  }
+}
+
+// Source pixel x meets tap k with the diff of output x - k, so that one load serves all taps.
+template <int T>
+void slide(const WeightTileCall& call) {
+  const Tag tag;
+  const auto mask = hn::FirstN(tag, static_cast<std::size_t>(call.tail));
+  Vector sum[slide_taps][T];
+#pragma GCC unroll 4
+  for (int k = 0; k < slide_taps; ++k) {
+#pragma GCC unroll 16
+    for (int t = 0; t < T; ++t) sum[k][t] = hn::Zero(tag);
+  }
+  for (std::int64_t r = 0; r < call.row_count; ++r) {
+    fetch(call, r);
+    const float* src = call.src + call.rows[r].src;
+    const float* diff = call.diff + call.rows[r].diff;
+    Vector last[slide_taps] = {hn::Zero(tag), hn::Zero(tag), hn::Zero(tag)};
+    for (std::int64_t x = 0; x < call.pixels + slide_taps - 1; ++x, src += call.src_step, diff += call.diff_step) {
+      last[2] = last[1];
+      last[1] = last[0];
+      last[0] = x < call.pixels ? hn::MaskedLoad(mask, tag, diff) : hn::Zero(tag);
+      slide_step<T>(src, last, sum);
+    }
+  }
+  WeightTileCall rows = call;
+#pragma GCC unroll 4
+  for (int k = 0; k < slide_taps; ++k, rows.weights += call.tap_step * call.weights_step) {
+    Vector column[T][1];
+#pragma GCC unroll 16
+    for (int t = 0; t < T; ++t) column[t][0] = sum[k][t];
+    add_to<T, 1>(rows, column);
+  }
 }
 
 void pixel_sum(const PixelSumCall& call) {
@@ -93,6 +145,12 @@ void fill(WeightTiles& tiles, std::integer_sequence<int, T...>) {
   ((tiles.outer[V - 1][T] = &weight_tile<T + 1, V>), ...);
 }
 
+template <int... T>
+void fill_slide(WeightTiles& tiles, std::integer_sequence<int, T...>) {
+  tiles.slide_rows = sizeof...(T);
+  ((tiles.slide[T] = &slide<T + 1>), ...);
+}
+
 WeightTiles make_weight_tiles() {
   WeightTiles tiles;
   tiles.lanes = static_cast<int>(hn::Lanes(Tag()));
@@ -101,6 +159,7 @@ WeightTiles make_weight_tiles() {
   fill<2>(tiles, std::make_integer_sequence<int, rows_of(2)>());
   fill<3>(tiles, std::make_integer_sequence<int, rows_of(3)>());
   fill<4>(tiles, std::make_integer_sequence<int, rows_of(4)>());
+  fill_slide(tiles, std::make_integer_sequence<int, (registers - 5) / slide_taps>());
   return tiles;
 }
 

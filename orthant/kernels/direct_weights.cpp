@@ -21,20 +21,24 @@ std::int64_t length(const Range& range) { return range.hi - range.lo; }
 
 WeightsKernel::WeightsKernel(Gather gather, bool bias, int threads)
     : gather_(std::move(gather)), bias_(bias), tiles_(weight_tiles()), threads_(threads) {
-  blocks_ = choose_blocks(gather_, threads);
+  blocks_ = choose_blocks(gather_, threads, gather_.out);
   rows_ = plan_rows(gather_, blocks_);
   diff_in_place_ = gather_.dst.strides.c == 1 || gather_.out == 1;
   const std::int64_t out_vectors = ceil_div(gather_.out, tiles_.lanes);
   const std::int64_t wanted = run_length() <= 4 ? 4 : 2;
   vectors_ = static_cast<int>(std::min(out_vectors == 3 ? 3 : wanted, out_vectors));
   panels_ = ceil_div(out_vectors, vectors_);
-  chunks_ = ceil_div(run_length(), tiles_.rows[vectors_ - 1]);
+  slide_ = out_vectors == 1 && gather_.w.src_step == 1 && rows_.runs_over_w && gather_.w.taps.size() == slide_taps &&
+           gather_.in > 1;
+  chunks_ = ceil_div(slide_ ? gather_.in : run_length(), slide_ ? tiles_.slide_rows : tiles_.rows[vectors_ - 1]);
   items_ = panels_ * run_count() * chunks_;
   share_pixels_ = threads == 1 || weights_floats() <= partial_limit_floats || items_ < 8 * threads;
 }
 
 std::string WeightsKernel::variant() const {
-  return fmt::format("outer{}x{}:{}", tiles_.rows[vectors_ - 1], vectors_, share_pixels_ ? "pixels" : "weights");
+  const std::string tile = slide_ ? fmt::format("slide{}x3", tiles_.slide_rows)
+                                  : fmt::format("outer{}x{}", tiles_.rows[vectors_ - 1], vectors_);
+  return fmt::format("{}:{}", tile, share_pixels_ ? "pixels" : "weights");
 }
 
 std::int64_t WeightsKernel::run_count() const {
@@ -92,7 +96,11 @@ void WeightsKernel::run(const Arguments& arguments, int thread) const {
     const Unit unit = unit_at(gather_, blocks_, index);
     const Diff diff = load_diff(arguments, unit, own.diff);
     rows.load(unit);
-    run_unit(rows, diff, unit, items, own, weights);
+    const float* next = nullptr;
+    if (diff_in_place_ && index + 1 < walked.hi) {
+      next = load_diff(arguments, unit_at(gather_, blocks_, index + 1), own.diff).base;
+    }
+    run_unit(rows, diff, unit, items, own, weights, next);
     if (bias_ && index >= shared.lo && index < shared.hi) sum_bias(diff, unit, bias + unit.group * gather_.out);
   }
 }
@@ -119,7 +127,10 @@ WeightsKernel::Diff WeightsKernel::load_diff(const Arguments& arguments, const U
 }
 
 void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& unit, Range items, const Memory& memory,
-                             float* weights) const {
+                             float* weights, const float* next) const {
+  const std::int64_t unit_rows = length(unit.d) * length(unit.h);
+  const std::int64_t next_lines = next == nullptr ? 0 : ceil_div(unit_rows * length(unit.w) * diff.w, 16);
+  const std::int64_t lines = ceil_div(next_lines, std::max<std::int64_t>(length(items) * unit_rows, 1));
   const std::int64_t h_taps = static_cast<std::int64_t>(gather_.h.taps.size());
   const std::int64_t w_taps = static_cast<std::int64_t>(gather_.w.taps.size());
   const std::int64_t runs_per_row = rows_.runs_over_w ? 1 : w_taps;
@@ -136,22 +147,26 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
       pairs = find_pairs(rows, diff, unit, gather_.d.taps[row / h_taps], gather_.h.taps[row % h_taps], memory.pairs);
       row_held = row;
     }
-    const Range part = share(run_length(), static_cast<int>(chunk), static_cast<int>(chunks_));
+    const Range part = share(slide_ ? gather_.in : run_length(), static_cast<int>(chunk), static_cast<int>(chunks_));
     const std::int64_t first_out = panel * vectors_ * tiles_.lanes;
     const std::int64_t out = std::min<std::int64_t>(vectors_ * tiles_.lanes, gather_.out - first_out);
     const std::int64_t vectors = ceil_div(out, tiles_.lanes);
     const std::int64_t from_first = (gather_.w.taps[kw].offset - gather_.w.taps[0].offset) * rows_.pixel;
     const std::int64_t weight_row = (row * w_taps + kw) * gather_.in + part.lo;
-    tiles_.outer[vectors - 1][length(part) - 1]({.src = rows.base() + from_first + part.lo,
-                                                 .src_step = gather_.w.src_step * rows_.pixel,
-                                                 .diff = diff.base + first_out,
-                                                 .diff_step = diff.w,
-                                                 .rows = memory.pairs,
-                                                 .row_count = pairs,
-                                                 .pixels = length(unit.w),
-                                                 .weights = weights + weight_row * gather_.out + first_out,
-                                                 .weights_step = gather_.out,
-                                                 .tail = out - (vectors - 1) * tiles_.lanes});
+    const auto& functions = slide_ ? tiles_.slide : tiles_.outer[vectors - 1];
+    functions[length(part) - 1]({.src = rows.base() + from_first + part.lo,
+                                 .src_step = gather_.w.src_step * rows_.pixel,
+                                 .diff = diff.base + first_out,
+                                 .diff_step = diff.w,
+                                 .rows = memory.pairs,
+                                 .row_count = pairs,
+                                 .pixels = length(unit.w),
+                                 .weights = weights + weight_row * gather_.out + first_out,
+                                 .weights_step = gather_.out,
+                                 .tap_step = gather_.in,
+                                 .tail = out - (vectors - 1) * tiles_.lanes,
+                                 .fetch = next + (item - items.lo) * unit_rows * lines * 16,
+                                 .fetch_lines = lines});
   }
 }
 

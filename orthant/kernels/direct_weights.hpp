@@ -48,8 +48,8 @@ class WeightsKernel {
   [[nodiscard]] float* partial(const Arguments& arguments, int thread) const;
   [[nodiscard]] Memory memory(const Arguments& arguments, int thread) const;
   [[nodiscard]] Diff load_diff(const Arguments& arguments, const Unit& unit, float* memory) const;
-  void run_unit(const Rows& rows, const Diff& diff, const Unit& unit, Range items, const Memory& memory,
-                float* weights) const;
+  void run_unit(const Rows& rows, const Diff& diff, const Unit& unit, Range items, const Memory& memory, float* weights,
+                const float* next) const;
   [[nodiscard]] std::int64_t find_pairs(const Rows& rows, const Diff& diff, const Unit& unit, const Tap& d,
                                         const Tap& h, RowPair* pairs) const;
   void sum_bias(const Diff& diff, const Unit& unit, float* sums) const;
@@ -65,6 +65,7 @@ class WeightsKernel {
   std::int64_t chunks_ = 1;   ///< register tiles per run
   std::int64_t items_ = 1;    ///< register tiles per group
   bool share_pixels_ = true;  ///< threads share out pixels and add partial weights; otherwise they share out weights
+  bool slide_ = false;        ///< a register tile has all taps along w of some channels
   bool diff_in_place_ = true;
 };
 
