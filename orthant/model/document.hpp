@@ -12,8 +12,16 @@ struct Document {
   Kind kind = Kind::null;
   int line = 0;  ///< counts from 1; 0 if it came from the command line
   std::string scalar;
-  std::vector<Document> items;                            ///< list
-  std::vector<std::pair<std::string, Document>> entries;  ///< map
+  std::vector<Document> items;  ///< list
+  struct Entry;
+  std::vector<Entry> entries;  ///< map
+};
+
+/// A key and its value.
+struct Document::Entry {
+  Entry(std::string key, Document value) : first(std::move(key)), second(std::move(value)) {}
+  std::string first;
+  Document second;
 };
 
 /// Reads YAML text; `origin` names it in messages ("run.yaml:7: ..."). Throws Error where it is malformed,

@@ -131,7 +131,7 @@ GraphBuilder::GraphBuilder(std::string name, int spatial_count, const Shape& sam
   }
 }
 
-int GraphBuilder::add(std::string name, Op op, std::vector<int> srcs) {
+int GraphBuilder::add(const std::string& name, const Op& op, std::vector<int> srcs) {
   try {
     check_name(name);
     const bool taken = !names_.insert(name).second;
@@ -147,7 +147,7 @@ int GraphBuilder::add(std::string name, Op op, std::vector<int> srcs) {
   return last();
 }
 
-int GraphBuilder::add(std::string name, Op op) { return add(std::move(name), op, {last()}); }
+int GraphBuilder::add(const std::string& name, const Op& op) { return add(name, op, {last()}); }
 
 const Shape& GraphBuilder::shape(int node) const { return graph_.nodes.at(node).shape; }
 

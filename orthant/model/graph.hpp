@@ -55,9 +55,9 @@ class GraphBuilder {
   GraphBuilder(std::string name, int spatial_count, const tensor::Shape& sample);
 
   /// Appends an op; returns its index. Throws Error("<graph>: <node>: ...") if the op does not fit its sources.
-  int add(std::string name, Op op, std::vector<int> srcs);
+  int add(const std::string& name, const Op& op, std::vector<int> srcs);
   /// Appends an op that reads the last one.
-  int add(std::string name, Op op);
+  int add(const std::string& name, const Op& op);
   [[nodiscard]] int last() const { return static_cast<int>(graph_.nodes.size()) - 1; }
   [[nodiscard]] const tensor::Shape& shape(int node) const;
 

@@ -11,7 +11,7 @@ constexpr int levels = 3;  ///< each halves every dim
 
 struct Builder {
   GraphBuilder graph;
-  bool batch_norm;
+  bool batch_norm = true;
 
   /// conv + norm + relu.
   int add_conv(const std::string& block, int number, std::int64_t filters) {
