@@ -58,7 +58,7 @@ class ArgumentMemory {
   static std::int64_t sized(const schedule::Schedule& schedule, const schedule::Step& step) {
     std::int64_t bytes = 4096;
     for (const int argument : step.arguments) bytes += argument < 0 ? 0 : padded(schedule, argument);
-    train::check_memory({.arena_bytes = bytes});
+    train::check_memory(bytes);
     return bytes;
   }
 

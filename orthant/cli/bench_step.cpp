@@ -51,7 +51,7 @@ engine::Engine make_engine(const BenchStepArguments& arguments, const model::Gra
                  placement.arena_bytes, bytes_text(placement.arena_bytes), bytes_text(placement.persistent_bytes));
       std::fflush(stdout);
     }
-    train::check_memory(placement);
+    train::check_arena(placement);
   };
   const schedule::LowerOptions options{.optimizer = optimizer_for(arguments.optimizer)};
   return engine::Engine(schedule::lower(graph, plan::serial_plan(graph), 0, options),
@@ -60,7 +60,8 @@ engine::Engine make_engine(const BenchStepArguments& arguments, const model::Gra
 
 Measurement measure(const BenchStepArguments& arguments, engine::Engine& engine) {
   using Clock = std::chrono::steady_clock;
-  Measurement result{.trace = train::make_trace(engine, arguments.steps)};
+  Measurement result;
+  result.trace = train::make_trace(engine, arguments.steps);
   for (const schedule::Step& step : engine.schedule().steps) result.flops += model::flops(step.task);
   result.seconds.reserve(static_cast<std::size_t>(arguments.steps));
   kernels::Context context{.step = 1, .seed = 1, .learning_rate = 1e-6};
@@ -120,7 +121,9 @@ void run_bench_step(const BenchStepArguments& arguments) {
   const model::Graph graph = load(arguments.network);
   engine::Engine engine = make_engine(arguments, graph);
   train::initialise_weights(engine, graph, 1);
-  const auto dataset = train::open_data({.samples = graph.nodes.front().shape.n}, graph);
+  train::DataOptions data;
+  data.samples = graph.nodes.front().shape.n;
+  const auto dataset = train::open_data(data, graph);
   train::Loader(*dataset, graph, false, 1).load(1, engine);
   Measurement result = measure(arguments, engine);
   result.peak_gflops = kernels::fma_peak_gflops(thread_count(arguments.threads));

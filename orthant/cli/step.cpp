@@ -54,7 +54,7 @@ engine::Engine make_engine(const StepArguments& arguments, const model::Graph& g
                                        .input_gradient = arguments.input_gradient,
                                        .keep_output = true};
   return engine::Engine(schedule::lower(graph, plan::serial_plan(graph), 0, options),
-                        {.threads = thread_count(arguments.threads), .before_allocation = train::check_memory});
+                        {.threads = thread_count(arguments.threads), .before_allocation = train::check_arena});
 }
 
 Json result_json(const engine::Engine& engine, const model::Graph& graph, const StepArguments& arguments) {

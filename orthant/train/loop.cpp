@@ -30,7 +30,7 @@ int thread_count(int wanted) {
 engine::Engine make_engine(const RunFile& run, const model::Graph& graph) {
   const schedule::LowerOptions options{.optimizer = run.optimizer};
   return engine::Engine(schedule::lower(graph, plan::serial_plan(graph), 0, options),
-                        {.threads = thread_count(run.threads), .before_allocation = check_memory});
+                        {.threads = thread_count(run.threads), .before_allocation = check_arena});
 }
 
 /// Means of the first and the last losses, which are noisy one by one.

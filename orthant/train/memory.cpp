@@ -95,13 +95,15 @@ std::int64_t peak_memory_bytes() {
   return usage.ru_maxrss * 1024;
 }
 
-void check_memory(const schedule::Placement& placement) {
+void check_memory(std::int64_t bytes) {
   const std::int64_t available = available_memory_bytes();
-  if (placement.arena_bytes <= available) return;
+  if (bytes <= available) return;
   base::fail(base::Exit::does_not_fit,
              "the step needs {:.2f} GiB but {:.2f} GiB are available; use a smaller mini-batch or input, or a machine "
              "with more memory",
-             gibibytes(placement.arena_bytes), gibibytes(available));
+             gibibytes(bytes), gibibytes(available));
 }
+
+void check_arena(const schedule::Placement& placement) { check_memory(placement.arena_bytes); }
 
 }  // namespace orthant::train

@@ -12,7 +12,9 @@ std::int64_t available_memory_bytes();
 /// The most memory this process has held so far.
 std::int64_t peak_memory_bytes();
 
-/// Throws Error (71) with both numbers if the arena does not fit; for EngineOptions::before_allocation.
-void check_memory(const schedule::Placement& placement);
+/// Throws Error (71) with both numbers if `bytes` more do not fit.
+void check_memory(std::int64_t bytes);
+/// The same for an arena, as EngineOptions::before_allocation wants it.
+void check_arena(const schedule::Placement& placement);
 
 }  // namespace orthant::train

@@ -11,10 +11,10 @@ TEST(Memory, SomethingIsAvailableAndHeld) {
 }
 
 TEST(Memory, RefusesWhatDoesNotFit) {
-  check_memory({.arena_bytes = 1});
+  check_memory(1);
 
   test::expect_error(base::Exit::does_not_fit, "the step needs 1048576.00 GiB but ",
-                     [] { check_memory({.arena_bytes = std::int64_t{1} << 50}); });
+                     [] { check_memory(std::int64_t{1} << 50); });
 }
 
 }  // namespace
