@@ -12,7 +12,7 @@ enum class LossKind {
   mean_squared_error,
   mean_absolute_error,
   cross_entropy,  ///< softmax + negative log-likelihood of labels, mean over samples and voxels
-  soft_dice,      ///< 1 - mean over classes of (2|pt| + s) / (|p| + |t| + s), p = softmax, s = 1e-5; sums over the mini-batch
+  soft_dice,      ///< 1 - mean over classes of (2|pt| + s) / (|p| + |t| + s), p = softmax, s = 1e-5; mini-batch sums
 };
 
 const char* name_of(LossKind kind);

@@ -30,7 +30,8 @@ struct ConvTask {
   tensor::Layout src{}, dst{};
 };
 
-/// dst[n][o] = activation(sum_i src[n][i] * weights[o][i] + bias[o]). Layouts have d = h = w = 1. Arguments as ConvTask.
+/// dst[n][o] = activation(sum_i src[n][i] * weights[o][i] + bias[o]). Layouts have d = h = w = 1.
+/// Arguments as ConvTask.
 struct DenseTask {
   Pass pass = Pass::forward;
   bool bias = false;
@@ -58,12 +59,14 @@ struct PoolTask {
 std::int64_t argmax_bytes(const tensor::Window& window);
 
 /// Batch normalisation, fused with a residual sum and an activation: y = activation(norm(x) + residual).
-///   forward, training:   x, gamma, beta, running_mean, running_var, saved (2 x c: mean, 1/std), residual (null without), y
+///   forward, training:   x, gamma, beta, running_mean, running_var, saved (2 x c: mean, 1/std),
+///                        residual (null without), y
 ///   forward, evaluation: the same; saved is not touched, running statistics are only read
-///   backward (as backward_data): diff_y, diff_y2 (null or a second gradient to add), x, y (null unless `residual` or activation needs it),
+///   backward (as backward_data): diff_y, diff_y2 (null or a second gradient to add), x,
+///                        y (null unless `residual` or activation needs it),
 ///                        gamma, beta, saved, diff_gamma, diff_beta, diff_x, diff_residual (null without)
-/// backward: dz = (diff_y + diff_y2) * activation'(y). diff_residual receives dz, diff_x the gradient of x; either may be the
-/// same memory as diff_y, diff_y2, x or y item by item, but not as each other.
+/// backward: dz = (diff_y + diff_y2) * activation'(y). diff_residual receives dz, diff_x the gradient of x; either may
+/// be the same memory as diff_y, diff_y2, x or y item by item, but not as each other.
 /// Where y is null the activation's derivative comes from x: z = gamma * (x - mean) / std + beta.
 struct NormTask {
   Pass pass = Pass::forward;
@@ -80,7 +83,8 @@ struct NormTask {
 /// Activation over all items.
 ///   forward:       src, dst            dst = activation(src + bias)     (may be in place); bias is null or per channel
 ///                  arguments: src, bias, dst
-///   backward_data: diff_dst, diff_dst2 (null or a second gradient), y, diff_src      diff_src = (diff_dst + diff_dst2) * activation'(y)
+///   backward_data: diff_dst, diff_dst2 (null or a second gradient), y, diff_src
+///                  diff_src = (diff_dst + diff_dst2) * activation'(y)
 struct ActivationTask {
   Pass pass = Pass::forward;
   Activation activation{};
@@ -95,7 +99,8 @@ struct SoftmaxTask {
   tensor::Layout src{}, dst{};
 };
 
-/// dst = factor * src, or dst += factor * src with `accumulate`. Layouts may permute: flatten, concat and split are copies.
+/// dst = factor * src, or dst += factor * src with `accumulate`. Layouts may permute: flatten, concat and split
+/// are copies.
 ///   src, dst
 struct CopyTask {
   double factor = 1;
@@ -147,7 +152,8 @@ struct Optimizer {
 /// Numbers kept per parameter: 0 for plain SGD, 1 with momentum, 2 for Adam.
 int state_count(const Optimizer& optimizer);
 
-/// One optimizer step on `count` items, as PyTorch defines it.      weights, gradient, state0 (or null), state1 (or null)
+/// One optimizer step on `count` items, as PyTorch defines it.
+///   weights, gradient, state0 (or null), state1 (or null)
 struct UpdateTask {
   Optimizer optimizer;
   std::int64_t count = 0;
@@ -156,7 +162,8 @@ struct UpdateTask {
 using Task = std::variant<ConvTask, DenseTask, PoolTask, NormTask, ActivationTask, SoftmaxTask, CopyTask, AddTask,
                           DropoutTask, BiasGradientTask, LossTask, UpdateTask>;
 
-/// Floating-point operations of a task (a multiply-add is two): convolutions and dense layers exactly, the rest as zero.
+/// Floating-point operations of a task (a multiply-add is two): convolutions and dense layers exactly, the rest
+/// as zero.
 std::int64_t flops(const Task& task);
 
 }  // namespace orthant::model
