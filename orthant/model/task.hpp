@@ -76,7 +76,7 @@ struct NormTask {
   Activation activation{};
   bool residual = false;
   std::int64_t statistics_count = 0;  ///< items per channel the statistics cover (all ranks)
-  tensor::Layout x{}, y{};                ///< diff_x and residual are laid out as x and y say, unless given
+  tensor::Layout x{}, y{};            ///< diff_x and residual are laid out as x and y say, unless given
   tensor::Layout diff_y{}, diff_y2{}, diff_x{}, diff_residual{}, residual_layout{};
 };
 
