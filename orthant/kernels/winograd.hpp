@@ -15,9 +15,11 @@ bool applies(const model::ConvTask& task);
 /// A stride-1 convolution cut into tiles: each is 2 cells of dst (and 4 of src) in the dims with three taps, else 1.
 struct Tiling {
   tensor::Layout src, dst;
-  std::array<bool, 3> three{};          ///< d, h, w
-  std::array<std::int64_t, 3> pad{};    ///< src cell of tap 0 for dst cell 0 is -pad
-  std::array<std::int64_t, 3> tiles{};  ///< per dim
+  std::array<bool, 3> three{};                         ///< d, h, w
+  std::array<std::int64_t, 3> pad{};                   ///< src cell of tap 0 for dst cell 0 is -pad
+  std::array<std::int64_t, 3> tiles{};                 ///< per dim
+  std::array<std::int64_t, max_points> src_offsets{};  ///< of a patch's cells from its first one
+  std::array<std::int64_t, 8> dst_offsets{};
   [[nodiscard]] std::int64_t count() const { return src.extents.n * tiles[0] * tiles[1] * tiles[2]; }
   [[nodiscard]] int points() const;  ///< 4 ^ (dims with three taps)
   [[nodiscard]] int cells() const;   ///< dst cells of a tile
