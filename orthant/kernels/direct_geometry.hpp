@@ -55,8 +55,8 @@ struct Blocks {
 std::int64_t block_count(const Gather& gather, const Blocks& blocks);
 /// Cells of the source that one unit reads, per dim.
 tensor::Extent3 block_cells(const Gather& gather, const Blocks& blocks);
-/// With `out` the outputs of a unit have to fit as well, since they are walked many times.
-Blocks choose_blocks(const Gather& gather, int threads, std::int64_t out = 0);
+/// `panel` floats per output are walked many times and have to stay in the first-level cache; 0 if there are none.
+Blocks choose_blocks(const Gather& gather, int threads, std::int64_t panel = 0);
 
 /// The outputs of one unit; units go through d fastest, then h, w, group, sample.
 struct Unit {

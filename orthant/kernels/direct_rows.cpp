@@ -69,9 +69,13 @@ const float* Rows::next_plane() const {
 void Rows::pack_plane(std::int64_t d, float* to) const {
   const float* plane = src_ + gather_.src.offset + unit_.n * gather_.src.strides.n +
                        unit_.group * gather_.in * gather_.src.strides.c + d * gather_.src.strides.d;
-  const std::int64_t end = std::min(h_.hi, gather_.h.src_extent);
-  for (std::int64_t h = std::max<std::int64_t>(h_.lo, 0); h < end; ++h) {
-    pack_row(plane + h * gather_.src.strides.h, to + (h - h_.lo) * plan_.row);
+  for (std::int64_t h = h_.lo; h < h_.hi; ++h) {
+    float* row = to + (h - h_.lo) * plan_.row;
+    if (h < 0 || h >= gather_.h.src_extent) {
+      std::fill_n(row, plan_.row, 0.0F);
+    } else {
+      pack_row(plane + h * gather_.src.strides.h, row);
+    }
   }
 }
 

@@ -4,7 +4,7 @@
 
 namespace orthant::kernels::direct {
 
-/// How the rows of the source are reached: in place, or copied with zeros where the window sees padding in w and
+/// How the rows of the source are reached: in place, or copied with zeros where the window sees padding in h and w and
 /// with channels side by side. Depth planes that the next unit shares stay where they are.
 struct RowPlan {
   bool packed = false;
@@ -28,7 +28,8 @@ class Rows {
   /// The source plane that a unit one step deeper adds to this one, from its first row on; null if there is none.
   [[nodiscard]] const float* next_plane() const;
   [[nodiscard]] const float* base() const { return base_; }
-  /// Offset from base() of the cell (d, h, w), which must be in the source along d and h.
+  /// Offset from base() of the cell (d, h, w), which must be in the source along d, and along h too unless the rows are
+  /// packed.
   [[nodiscard]] std::int64_t offset(std::int64_t d, std::int64_t h, std::int64_t w) const;
 
  private:

@@ -46,7 +46,8 @@ struct WeightTileCall {
   std::int64_t pixels = 0;  ///< per row
   float* weights = nullptr;
   std::int64_t weights_step = 0;
-  std::int64_t tap_step = 0;     ///< sliding tiles: weight rows from tap to tap
+  std::int64_t src_row = 0;      ///< stacked tiles: from source row to source row
+  std::int64_t tap_step = 0;     ///< sliding and stacked tiles: weight rows from tap to tap, from row to row
   std::int64_t tail = 0;         ///< lanes of the last vector
   const float* fetch = nullptr;  ///< what a later call reads: to be brought into the cache
   std::int64_t fetch_lines = 0;  ///< cache lines of it per row
@@ -63,6 +64,8 @@ struct PixelSumCall {
 
 /// Taps along w that a sliding tile takes: each source pixel is read once for all of them.
 inline constexpr int slide_taps = 3;
+/// Rows of the source that a stacked tile takes, each with a few weight rows.
+inline constexpr int stack_rows = 3;
 inline constexpr int max_vectors = 4;
 inline constexpr int max_rows = 28;
 
@@ -87,6 +90,9 @@ struct WeightTiles {
   /// The same for slide_taps taps at once: weights[tap * tap_step + t], diff of pixel x meeting src of pixel x + tap.
   int slide_rows = 0;
   std::array<WeightTileFunction, max_rows> slide{};
+  /// The same for stack_rows rows of the source, src_row apart, with up to `stack_length` weight rows each.
+  static constexpr int stack_length = 4;
+  std::array<std::array<WeightTileFunction, stack_length>, 2> stack{};
   void (*pixel_sum)(const PixelSumCall&) = nullptr;
 };
 

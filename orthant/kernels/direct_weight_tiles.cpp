@@ -4,7 +4,6 @@
 #define HWY_TARGET_INCLUDE "orthant/kernels/direct_weight_tiles.cpp"
 #include "orthant/kernels/simd.hpp"
 
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -20,7 +19,8 @@ using Vector = hn::Vec<Tag>;
 HWY_INLINE void fetch(const WeightTileCall& call, std::int64_t row) {
   constexpr std::int64_t line_floats = 16;
   const float* from = call.fetch + row * call.fetch_lines * line_floats;
-  for (std::int64_t line = 0; line < call.fetch_lines; ++line) hwy::Prefetch(from + line * line_floats);
+  // Into the second-level cache: the first is full of what this call reads.
+  for (std::int64_t line = 0; line < call.fetch_lines; ++line) __builtin_prefetch(from + line * line_floats, 0, 2);
 }
 
 template <int T, int V>
@@ -117,6 +117,43 @@ void slide(const WeightTileCall& call) {
   }
 }
 
+// Few weight rows per source row, as of a single channel: sums of several source rows are in flight.
+template <int T, int V>
+void stack(const WeightTileCall& call) {
+  const Tag tag;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  const auto mask = hn::FirstN(tag, static_cast<std::size_t>(call.tail));
+  Vector sum[stack_rows][T][V];
+#pragma GCC unroll 4
+  for (int b = 0; b < stack_rows; ++b) {
+#pragma GCC unroll 8
+    for (int k = 0; k < T * V; ++k) sum[b][k / V][k % V] = hn::Zero(tag);
+  }
+  for (std::int64_t r = 0; r < call.row_count; ++r) {
+    fetch(call, r);
+    const float* src = call.src + call.rows[r].src;
+    const float* diff = call.diff + call.rows[r].diff;
+    for (std::int64_t x = 0; x < call.pixels; ++x, src += call.src_step, diff += call.diff_step) {
+      Vector factor[V];
+#pragma GCC unroll 4
+      for (int v = 0; v + 1 < V; ++v) factor[v] = hn::LoadU(tag, diff + v * lanes);
+      factor[V - 1] = hn::MaskedLoad(mask, tag, diff + (V - 1) * lanes);
+#pragma GCC unroll 4
+      for (int b = 0; b < stack_rows; ++b) {
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t) {
+          const Vector value = hn::Set(tag, src[b * call.src_row + t]);
+#pragma GCC unroll 4
+          for (int v = 0; v < V; ++v) sum[b][t][v] = hn::MulAdd(value, factor[v], sum[b][t][v]);
+        }
+      }
+    }
+  }
+  WeightTileCall rows = call;
+#pragma GCC unroll 4
+  for (int b = 0; b < stack_rows; ++b, rows.weights += call.tap_step * call.weights_step) add_to<T, V>(rows, sum[b]);
+}
+
 void pixel_sum(const PixelSumCall& call) {
   const Tag tag;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
@@ -151,6 +188,11 @@ void fill_slide(WeightTiles& tiles, std::integer_sequence<int, T...>) {
   ((tiles.slide[T] = &slide<T + 1>), ...);
 }
 
+template <int V, int... T>
+void fill_stack(WeightTiles& tiles, std::integer_sequence<int, T...>) {
+  ((tiles.stack[V - 1][T] = &stack<T + 1, V>), ...);
+}
+
 WeightTiles make_weight_tiles() {
   WeightTiles tiles;
   tiles.lanes = static_cast<int>(hn::Lanes(Tag()));
@@ -159,6 +201,8 @@ WeightTiles make_weight_tiles() {
   fill<2>(tiles, std::make_integer_sequence<int, rows_of(2)>());
   fill<3>(tiles, std::make_integer_sequence<int, rows_of(3)>());
   fill<4>(tiles, std::make_integer_sequence<int, rows_of(4)>());
+  fill_stack<1>(tiles, std::make_integer_sequence<int, WeightTiles::stack_length>());
+  fill_stack<2>(tiles, std::make_integer_sequence<int, WeightTiles::stack_length>());
   fill_slide(tiles, std::make_integer_sequence<int, (registers - 5) / slide_taps>());
   return tiles;
 }

@@ -21,28 +21,35 @@ std::int64_t length(const Range& range) { return range.hi - range.lo; }
 
 WeightsKernel::WeightsKernel(Gather gather, bool bias, int threads)
     : gather_(std::move(gather)), bias_(bias), tiles_(weight_tiles()), threads_(threads) {
-  blocks_ = choose_blocks(gather_, threads, gather_.out);
+  const std::int64_t out_vectors = ceil_div(gather_.out, tiles_.lanes);
+  vectors_ = static_cast<int>(std::min<std::int64_t>(out_vectors == 3 ? 3 : 2, out_vectors));
+  blocks_ = choose_blocks(gather_, threads, vectors_ * tiles_.lanes);
   rows_ = plan_rows(gather_, blocks_);
   diff_in_place_ = gather_.dst.strides.c == 1 || gather_.out == 1;
-  const std::int64_t out_vectors = ceil_div(gather_.out, tiles_.lanes);
-  const std::int64_t wanted = run_length() <= 4 ? 4 : 2;
-  vectors_ = static_cast<int>(std::min(out_vectors == 3 ? 3 : wanted, out_vectors));
   panels_ = ceil_div(out_vectors, vectors_);
-  slide_ = out_vectors == 1 && gather_.w.src_step == 1 && rows_.runs_over_w && gather_.w.taps.size() == slide_taps &&
-           gather_.in > 1;
+  stack_ = can_stack() ? stack_rows : 1;
+  slide_ = stack_ == 1 && out_vectors == 1 && gather_.w.src_step == 1 && rows_.runs_over_w &&
+           gather_.w.taps.size() == slide_taps && gather_.in > 1;
   chunks_ = ceil_div(slide_ ? gather_.in : run_length(), slide_ ? tiles_.slide_rows : tiles_.rows[vectors_ - 1]);
   items_ = panels_ * run_count() * chunks_;
   share_pixels_ = threads == 1 || weights_floats() <= partial_limit_floats || items_ < 8 * threads;
 }
 
 std::string WeightsKernel::variant() const {
-  const std::string tile = slide_ ? fmt::format("slide{}x3", tiles_.slide_rows)
-                                  : fmt::format("outer{}x{}", tiles_.rows[vectors_ - 1], vectors_);
+  const std::string tile = slide_       ? fmt::format("slide{}x{}", tiles_.slide_rows, slide_taps)
+                           : stack_ > 1 ? fmt::format("stack{}x{}x{}", stack_rows, run_length(), vectors_)
+                                        : fmt::format("outer{}x{}", tiles_.rows[vectors_ - 1], vectors_);
   return fmt::format("{}:{}", tile, share_pixels_ ? "pixels" : "weights");
 }
 
+bool WeightsKernel::can_stack() const {
+  const std::vector<Tap>& taps_h = gather_.h.taps;
+  if (!rows_.packed || vectors_ > 2 || run_length() > WeightTiles::stack_length) return false;
+  return taps_h.size() % stack_rows == 0;
+}
+
 std::int64_t WeightsKernel::run_count() const {
-  const std::size_t rows = gather_.d.taps.size() * gather_.h.taps.size();
+  const std::size_t rows = gather_.d.taps.size() * gather_.h.taps.size() / stack_;
   return static_cast<std::int64_t>(rows * (rows_.runs_over_w ? 1 : gather_.w.taps.size()));
 }
 
@@ -131,9 +138,11 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
   const std::int64_t unit_rows = length(unit.d) * length(unit.h);
   const std::int64_t next_lines = next == nullptr ? 0 : ceil_div(unit_rows * length(unit.w) * diff.w, 16);
   const std::int64_t lines = ceil_div(next_lines, std::max<std::int64_t>(length(items) * unit_rows, 1));
-  const std::int64_t h_taps = static_cast<std::int64_t>(gather_.h.taps.size());
+  const std::int64_t h_taps = static_cast<std::int64_t>(gather_.h.taps.size()) / stack_;
   const std::int64_t w_taps = static_cast<std::int64_t>(gather_.w.taps.size());
   const std::int64_t runs_per_row = rows_.runs_over_w ? 1 : w_taps;
+  const std::int64_t src_row =
+      stack_ > 1 ? (gather_.h.taps[1].offset - gather_.h.taps[0].offset) * rows_.row : std::int64_t{0};
   std::int64_t row_held = -1;
   std::int64_t pairs = 0;
   weights += unit.group * taps(gather_) * gather_.in * gather_.out;
@@ -144,7 +153,8 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
     const std::int64_t row = run / runs_per_row;
     const std::int64_t kw = run % runs_per_row;
     if (row != row_held) {
-      pairs = find_pairs(rows, diff, unit, gather_.d.taps[row / h_taps], gather_.h.taps[row % h_taps], memory.pairs);
+      pairs = find_pairs(rows, diff, unit, gather_.d.taps[row / h_taps], gather_.h.taps[row % h_taps * stack_],
+                         memory.pairs);
       row_held = row;
     }
     const Range part = share(slide_ ? gather_.in : run_length(), static_cast<int>(chunk), static_cast<int>(chunks_));
@@ -152,8 +162,10 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
     const std::int64_t out = std::min<std::int64_t>(vectors_ * tiles_.lanes, gather_.out - first_out);
     const std::int64_t vectors = ceil_div(out, tiles_.lanes);
     const std::int64_t from_first = (gather_.w.taps[kw].offset - gather_.w.taps[0].offset) * rows_.pixel;
-    const std::int64_t weight_row = (row * w_taps + kw) * gather_.in + part.lo;
-    const auto& functions = slide_ ? tiles_.slide : tiles_.outer[vectors - 1];
+    const std::int64_t weight_row = (row * stack_ * w_taps + kw) * gather_.in + part.lo;
+    const WeightTileFunction* functions = slide_       ? tiles_.slide.data()
+                                          : stack_ > 1 ? tiles_.stack[vectors - 1].data()
+                                                       : tiles_.outer[vectors - 1].data();
     functions[length(part) - 1]({.src = rows.base() + from_first + part.lo,
                                  .src_step = gather_.w.src_step * rows_.pixel,
                                  .diff = diff.base + first_out,
@@ -163,7 +175,8 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
                                  .pixels = length(unit.w),
                                  .weights = weights + weight_row * gather_.out + first_out,
                                  .weights_step = gather_.out,
-                                 .tap_step = gather_.in,
+                                 .src_row = src_row,
+                                 .tap_step = slide_ ? gather_.in : w_taps * gather_.in,
                                  .tail = out - (vectors - 1) * tiles_.lanes,
                                  .fetch = next + (item - items.lo) * unit_rows * lines * 16,
                                  .fetch_lines = lines});
@@ -173,7 +186,7 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
 std::int64_t WeightsKernel::find_pairs(const Rows& rows, const Diff& diff, const Unit& unit, const Tap& d_tap,
                                        const Tap& h_tap, RowPair* pairs) const {
   const Range d_inside = outputs_inside(gather_.d, d_tap, unit.d);
-  const Range h_inside = outputs_inside(gather_.h, h_tap, unit.h);
+  const Range h_inside = stack_ > 1 ? unit.h : outputs_inside(gather_.h, h_tap, unit.h);
   const std::int64_t w_cell = gather_.w.taps[0].offset + unit.w.lo * gather_.w.src_step;
   std::int64_t count = 0;
   for (std::int64_t d = d_inside.lo; d < d_inside.hi; ++d) {

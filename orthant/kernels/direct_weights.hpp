@@ -52,6 +52,7 @@ class WeightsKernel {
                 const float* next) const;
   [[nodiscard]] std::int64_t find_pairs(const Rows& rows, const Diff& diff, const Unit& unit, const Tap& d,
                                         const Tap& h, RowPair* pairs) const;
+  [[nodiscard]] bool can_stack() const;
   void sum_bias(const Diff& diff, const Unit& unit, float* sums) const;
 
   Gather gather_;
@@ -66,6 +67,7 @@ class WeightsKernel {
   std::int64_t items_ = 1;    ///< register tiles per group
   bool share_pixels_ = true;  ///< threads share out pixels and add partial weights; otherwise they share out weights
   bool slide_ = false;        ///< a register tile has all taps along w of some channels
+  std::int64_t stack_ = 1;    ///< taps along h in a register tile
   bool diff_in_place_ = true;
 };
 

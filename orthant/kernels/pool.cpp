@@ -9,7 +9,7 @@ namespace orthant::kernels {
 
 using tensor::Dim;
 
-TapRange PoolDim::taps_inside(std::int64_t o) const {
+TapRange PoolDim::clipped_taps(std::int64_t o) const {
   const std::int64_t first = first_input(o);
   const std::int64_t begin = first >= 0 ? 0 : (-first + dilation - 1) / dilation;
   const std::int64_t end = first >= src ? 0 : std::min(size, (src - 1 - first) / dilation + 1);

@@ -16,7 +16,11 @@ struct PoolDim {
   std::int64_t src = 1, dst = 1, size = 1, stride = 1, dilation = 1, pad = 0;
 
   [[nodiscard]] std::int64_t first_input(std::int64_t o) const { return o * stride - pad; }
-  [[nodiscard]] TapRange taps_inside(std::int64_t o) const;
+  [[nodiscard]] bool is_inside(std::int64_t o) const {
+    return first_input(o) >= 0 && first_input(o) + (size - 1) * dilation < src;
+  }
+  [[nodiscard]] TapRange taps_inside(std::int64_t o) const { return is_inside(o) ? TapRange{0, size} : clipped_taps(o); }
+  [[nodiscard]] TapRange clipped_taps(std::int64_t o) const;
 };
 
 PoolDim pool_dim(const model::PoolTask& task, tensor::Dim dim);

@@ -101,7 +101,9 @@ class PoolBackward final : public Primitive {
     const bool needs_y = task_.activation.kind != model::ActivationKind::identity;
     const PoolGradientRow row{.kind = task_.activation.kind,
                               .slope = static_cast<float>(task_.activation.slope),
-                              .readers = &width_,
+                              .readers_begin = width_.begin.data(),
+                              .readers_output = width_.output.data(),
+                              .readers_tap = width_.tap.data(),
                               .rows = lists.rows,
                               .row_factors = lists.factors,
                               .argmax = lists.argmax,

@@ -8,7 +8,9 @@ namespace orthant::kernels {
 struct PoolGradientRow {
   model::ActivationKind kind;
   float slope;
-  const Readers* readers;        ///< in w
+  const std::int32_t* readers_begin;  ///< in w, as Readers has them
+  const std::int32_t* readers_output;
+  const std::int32_t* readers_tap;
   const float* const* rows;      ///< of diff_dst
   const float* row_factors;      ///< average: one per row
   const void* const* argmax;     ///< max: the same rows of argmax

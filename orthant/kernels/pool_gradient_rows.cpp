@@ -16,6 +16,7 @@ namespace {
 /// Multiplies by activation'(y), or adds to what is there, and stores.
 template <class A, class D>
 HWY_INLINE void finish(A activation, D d, const PoolGradientRow& row, hn::Vec<D> sum, std::int64_t at) {
+  __builtin_prefetch(row.diff_src + at + 1024);
   if (row.accumulate) {
     sum = hn::Add(sum, hn::LoadU(d, row.diff_src + at));
   } else if (row.y) {
@@ -41,14 +42,12 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<D>> load_indices(D d, const PoolGradientRo
 template <class D>
 HWY_INLINE hn::Vec<D> chosen(D d, const PoolGradientRow& row, std::int64_t s, std::int64_t i) {
   const hn::RebindToSigned<D> di;
-  const Readers& readers = *row.readers;
   auto sum = hn::Zero(d);
-  const auto begin = static_cast<std::size_t>(readers.begin[static_cast<std::size_t>(s)]);
-  const auto end = static_cast<std::size_t>(readers.begin[static_cast<std::size_t>(s) + 1]);
+  const std::int32_t begin = row.readers_begin[s], end = row.readers_begin[s + 1];
   for (std::int64_t r = 0; r < row.row_count; ++r) {
-    for (std::size_t reader = begin; reader < end; ++reader) {
-      const std::int64_t o = readers.output[reader];
-      const auto tap = hn::Set(di, row.row_taps[r] + readers.tap[reader]);
+    for (std::int32_t reader = begin; reader < end; ++reader) {
+      const std::int64_t o = row.readers_output[reader];
+      const auto tap = hn::Set(di, row.row_taps[r] + row.readers_tap[reader]);
       const auto is_chosen = hn::Eq(load_indices(d, row, r, o * row.channels + i), tap);
       const auto g = hn::LoadU(d, row.rows[r] + o * row.dst_stride + i);
       sum = hn::Add(sum, hn::IfThenElseZero(hn::RebindMask(d, is_chosen), g));
@@ -57,8 +56,9 @@ HWY_INLINE hn::Vec<D> chosen(D d, const PoolGradientRow& row, std::int64_t s, st
   return sum;
 }
 
-void max_gradient_row(const PoolGradientRow& row) {
-  with_activation(row.kind, row.slope, [&](auto activation) HWY_ATTR {
+void max_gradient_row(const PoolGradientRow& args) {
+  with_activation(args.kind, args.slope, [&](auto activation) HWY_ATTR {
+    const PoolGradientRow row = args;  // a copy that no store can change stays in registers
     for (std::int64_t s = 0; s < row.src_pixels; ++s) {
       for_lanes(row.channels, [&](auto d, std::int64_t i) HWY_ATTR {
         finish(activation, d, row, chosen(d, row, s, i), s * row.src_stride + i);
@@ -81,17 +81,16 @@ HWY_INLINE void add_rows(const PoolGradientRow& row) {
   }
 }
 
-void average_gradient_row(const PoolGradientRow& row) {
-  add_rows(row);
-  with_activation(row.kind, row.slope, [&](auto activation) HWY_ATTR {
-    const Readers& readers = *row.readers;
+void average_gradient_row(const PoolGradientRow& args) {
+  with_activation(args.kind, args.slope, [&](auto activation) HWY_ATTR {
+    const PoolGradientRow row = args;
+    add_rows(row);
     for (std::int64_t s = 0; s < row.src_pixels; ++s) {
-      const auto begin = static_cast<std::size_t>(readers.begin[static_cast<std::size_t>(s)]);
-      const auto end = static_cast<std::size_t>(readers.begin[static_cast<std::size_t>(s) + 1]);
+      const std::int32_t begin = row.readers_begin[s], end = row.readers_begin[s + 1];
       for_lanes(row.channels, [&](auto d, std::int64_t i) HWY_ATTR {
         auto sum = hn::Zero(d);
-        for (std::size_t reader = begin; reader < end; ++reader) {
-          sum = hn::Add(sum, hn::LoadU(d, row.sums + readers.output[reader] * row.channels + i));
+        for (std::int32_t reader = begin; reader < end; ++reader) {
+          sum = hn::Add(sum, hn::LoadU(d, row.sums + row.readers_output[reader] * row.channels + i));
         }
         finish(activation, d, row, sum, s * row.src_stride + i);
       });
