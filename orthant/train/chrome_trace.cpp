@@ -11,7 +11,7 @@ namespace {
 
 using base::Json;
 
-constexpr std::size_t most_events = 1'000'000;
+constexpr std::size_t most_events = 200'000;
 constexpr std::array phase_names{"forward", "backward", "update"};
 
 /// What is the same for every run of a step.
@@ -40,25 +40,26 @@ std::string chrome_trace(const engine::Engine& engine, const engine::Trace& trac
   std::vector<Json> arguments;
   for (std::size_t i = 0; i < steps.size(); ++i) arguments.push_back(step_arguments(engine, static_cast<int>(i)));
 
-  Json events = Json::array();
-  events.push_back({{"name", "process_name"},
-                    {"ph", "M"},
-                    {"pid", rank},
-                    {"tid", 0},
-                    {"args", {{"name", "rank " + std::to_string(rank)}}}});
+  const Json process{{"name", "process_name"},
+                     {"ph", "M"},
+                     {"pid", rank},
+                     {"tid", 0},
+                     {"args", {{"name", "rank " + std::to_string(rank)}}}};
+  std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n" + process.dump();
   const std::int64_t origin = trace.events.empty() ? 0 : trace.events.front().begin_ns;
   for (const engine::TraceEvent& event : trace.events) {
     const auto index = static_cast<std::size_t>(event.step);
-    events.push_back({{"name", steps[index].name},
-                      {"cat", phase_names.at(static_cast<std::size_t>(steps[index].phase))},
-                      {"ph", "X"},
-                      {"pid", rank},
-                      {"tid", 0},
-                      {"ts", static_cast<double>(event.begin_ns - origin) / 1000},
-                      {"dur", static_cast<double>(event.end_ns - event.begin_ns) / 1000},
-                      {"args", arguments[index]}});
+    const Json entry{{"name", steps[index].name},
+                     {"cat", phase_names.at(static_cast<std::size_t>(steps[index].phase))},
+                     {"ph", "X"},
+                     {"pid", rank},
+                     {"tid", 0},
+                     {"ts", static_cast<double>(event.begin_ns - origin) / 1000},
+                     {"dur", static_cast<double>(event.end_ns - event.begin_ns) / 1000},
+                     {"args", arguments[index]}};
+    text += ",\n" + entry.dump();
   }
-  return Json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump();
+  return text + "\n]}\n";
 }
 
 engine::Trace make_trace(const engine::Engine& engine, std::int64_t runs) {

@@ -23,6 +23,9 @@ std::string clock_text(double seconds);
 class Progress {
  public:
   Progress(std::int64_t steps, std::int64_t mini_batch);
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress() { finish(); }
 
   /// After step `step`. The rate and the time left come from the steps so far, the first one left out: it is slower.
   void update(std::int64_t step, double loss);

@@ -18,7 +18,8 @@ void load_weights(engine::Engine& engine, const model::Graph& graph, const std::
 /// Writes every parameter, in PyTorch's layout.
 void save_weights(engine::Engine& engine, const model::Graph& graph, const std::string& path);
 
-/// Writes the gradient of every trainable parameter; with `input` also that of the network's source as "input".
+/// Writes the gradient of every trainable parameter; also that of the network's source, as "input", if the
+/// schedule has it.
 void save_gradients(engine::Engine& engine, const model::Graph& graph, const std::string& path);
 
 /// Writes the network's output as tensor "output".
