@@ -104,7 +104,7 @@ Gather::Gather(const model::ConvTask& task, int threads)
   lanes_ = tiles_.lanes;
   panel_ = lanes_ * (tiles_.rows[3] >= 6 ? 4 : 2);
   padded_out_ = round_up(out_, lanes_);
-  const int rows = tiles_.rows[static_cast<std::size_t>(panel_ / lanes_ - 1)];
+  const int rows = tiles_.rows[static_cast<std::size_t>(std::min(panel_, padded_out_) / lanes_ - 1)];
   blocking_ = choose_blocking(tiling_, in_, out_, panel_, rows, threads);
   weights_at_ = scratch_.shared(groups_ * points_ * in_ * padded_out_);
   transposed_at_ = scratch_.shared(backward_ ? groups_ * tiling_.taps() * in_ * out_ : 0);

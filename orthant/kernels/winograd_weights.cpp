@@ -132,7 +132,8 @@ void WeightGradient::multiply(const Thread& memory, const Item& item, std::int64
   for (int p = 0; p < points_; ++p) {
     for (std::int64_t v = 0; v < vectors_all;) {
       const std::int64_t vectors = std::min<std::int64_t>(vectors_all - v, tiles_.rows[3] >= 6 ? 4 : 2);
-      const std::int64_t rows = tiles_.rows[static_cast<std::size_t>(vectors - 1)];
+      const std::int64_t most = tiles_.rows[static_cast<std::size_t>(vectors - 1)];
+      const std::int64_t rows = ceil_div(item.in_count, ceil_div(item.in_count, most));
       for (std::int64_t c = 0; c < item.in_count; c += rows) {
         const std::int64_t count = std::min(rows, item.in_count - c);
         tiles_.outer[static_cast<std::size_t>(vectors - 1)][static_cast<std::size_t>(count - 1)](
