@@ -23,8 +23,8 @@ CASES = [
     ("--steps", "bench", "step", "cosmoflow", "--steps", "0"),
     ("--threads", "bench", "step", "cosmoflow", "--threads", "-3"),
     ("--optimizer", "bench", "step", "cosmoflow", "--optimizer", "lamb"),
-    ("unknown network 'cosmoflw'; did you mean 'cosmoflow'?", "inspect", "cosmoflw"),
-    ("unknown setting 'batchnorm'", "inspect", "cosmoflow", "--set", "batchnorm=true"),
+    ("no network 'cosmoflw' (a file must end in .yaml or .yml); did you mean 'cosmoflow'?", "inspect", "cosmoflw"),
+    ("no setting 'batchnorm'; did you mean 'batch_norm'?", "inspect", "cosmoflow", "--set", "batchnorm=true"),
     ("128y128", "inspect", "cosmoflow", "--input", "4x128y128"),
     ("no convolution or dense layer 'conv99'", "bench", "kernels", "cosmoflow", "--input", "4x32x32x32", "--layer", "conv99"),
 ]
