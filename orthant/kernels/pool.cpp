@@ -48,6 +48,11 @@ Readers::Readers(const PoolDim& dim) {
   }
 }
 
+bool has_one_divisor(const model::PoolTask& task) {
+  const tensor::Extent3 none = tensor::cube(0);
+  return task.count_include_pad || (task.window.pad_lo == none && task.window.pad_hi == none);
+}
+
 bool is_global_average(const model::PoolTask& task) {
   const tensor::Shape& dst = task.dst.extents;
   const tensor::Window& window = task.window;

@@ -19,7 +19,9 @@ struct PoolDim {
   [[nodiscard]] bool is_inside(std::int64_t o) const {
     return first_input(o) >= 0 && first_input(o) + (size - 1) * dilation < src;
   }
-  [[nodiscard]] TapRange taps_inside(std::int64_t o) const { return is_inside(o) ? TapRange{0, size} : clipped_taps(o); }
+  [[nodiscard]] TapRange taps_inside(std::int64_t o) const {
+    return is_inside(o) ? TapRange{0, size} : clipped_taps(o);
+  }
   [[nodiscard]] TapRange clipped_taps(std::int64_t o) const;
 };
 
@@ -37,6 +39,8 @@ std::unique_ptr<Primitive> make_average_pool_forward(const model::PoolTask& task
 std::unique_ptr<Primitive> make_global_pool_forward(const model::PoolTask& task, int threads);
 std::unique_ptr<Primitive> make_pool_backward(const model::PoolTask& task, int threads);
 
+/// True if every window has the same divisor.
+bool has_one_divisor(const model::PoolTask& task);
 /// True if the task is an average whose only window is the whole extent.
 bool is_global_average(const model::PoolTask& task);
 
@@ -51,8 +55,9 @@ struct PoolRow {
   float* dst;
   void* argmax;  ///< max: one index per item, or null
   std::int64_t argmax_bytes;
-  float divisor;        ///< average: of windows that lie inside in w
-  bool counts_padding;  ///< average: divisor holds for every window; else it is per tap in w
+  float divisor;          ///< average: of windows that lie inside in w
+  std::int64_t next_row;  ///< items from a row of src to the one that the next row of dst reads in its place
+  bool counts_padding;    ///< average: divisor holds for every window; else it is per tap in w
 };
 
 /// Serial and vectorised.

@@ -39,6 +39,7 @@ class PoolBackward final : public Primitive {
     }
     if (task.kind == model::PoolKind::max) argmax_bytes_ = model::argmax_bytes(task.window);
     for (std::int64_t o = 0; o < w_.dst; ++o) pixel_factors_.push_back(pixel_factor(o));
+    if (most_readers(width_) <= 2) list_pairs();
   }
 
   [[nodiscard]] std::string name() const override {
@@ -50,6 +51,9 @@ class PoolBackward final : public Primitive {
     const std::int64_t rows = task_.src.extents.n * d_.src * h_.src;
     run_team(team_, [&](int thread, int team) {
       const Lists lists = lists_of(static_cast<std::byte*>(scratch) + thread_bytes() * thread);
+      if (task_.kind == model::PoolKind::average) {
+        std::fill_n(lists.sums + w_.dst * task_.src.extents.c, task_.src.extents.c, 0.0F);
+      }
       for (std::int64_t row = share(rows, thread, team); row < share(rows, thread + 1, team); ++row) {
         make_row(arguments, lists, row);
       }
@@ -69,7 +73,8 @@ class PoolBackward final : public Primitive {
   [[nodiscard]] std::int64_t list_bytes() const { return (most_rows_ * 24 + 63) / 64 * 64; }
   [[nodiscard]] std::int64_t thread_bytes() const {
     const bool sums = task_.kind == model::PoolKind::average;
-    const std::int64_t sum_bytes = sums ? w_.dst * task_.src.extents.c * static_cast<std::int64_t>(sizeof(float)) : 0;
+    const std::int64_t sum_bytes =
+        sums ? (w_.dst + 1) * task_.src.extents.c * static_cast<std::int64_t>(sizeof(float)) : 0;
     return list_bytes() + (sum_bytes + 63) / 64 * 64;
   }
 
@@ -83,9 +88,20 @@ class PoolBackward final : public Primitive {
     return lists;
   }
 
+  void list_pairs() {
+    const std::int64_t channels = task_.src.extents.c;
+    for (std::size_t s = 0; s < static_cast<std::size_t>(w_.src); ++s) {
+      for (std::int32_t reader = width_.begin[s]; reader < width_.begin[s] + 2; ++reader) {
+        const bool exists = reader < width_.begin[s + 1];
+        const std::int64_t pixel = exists ? width_.output[static_cast<std::size_t>(reader)] : w_.dst;
+        reader_pairs_.push_back(static_cast<std::int32_t>(pixel * channels));
+      }
+    }
+  }
+
   /// The part of 1 / (items of a window) that depends on w; the rest is in the rows' factors.
   [[nodiscard]] float pixel_factor(std::int64_t o) const {
-    if (task_.count_include_pad) return static_cast<float>(1 / static_cast<double>(tensor::taps(task_.window)));
+    if (has_one_divisor(task_)) return static_cast<float>(1 / static_cast<double>(tensor::taps(task_.window)));
     return 1 / static_cast<float>(count_inside(w_, o));
   }
 
@@ -104,6 +120,7 @@ class PoolBackward final : public Primitive {
                               .readers_begin = width_.begin.data(),
                               .readers_output = width_.output.data(),
                               .readers_tap = width_.tap.data(),
+                              .reader_pairs = reader_pairs_.empty() ? nullptr : reader_pairs_.data(),
                               .rows = lists.rows,
                               .row_factors = lists.factors,
                               .argmax = lists.argmax,
@@ -116,6 +133,7 @@ class PoolBackward final : public Primitive {
                               .src_stride = strides.w,
                               .argmax_bytes = argmax_bytes_,
                               .pixel_factors = pixel_factors_.data(),
+                              .one_factor = has_one_divisor(task_),
                               .sums = lists.sums,
                               .y = needs_y ? static_cast<const float*>(arguments[2]) + at : nullptr,
                               .diff_src = static_cast<float*>(arguments[3]) + at,
@@ -138,7 +156,7 @@ class PoolBackward final : public Primitive {
         lists.argmax[count] = argmax ? argmax + ((at.n * d_.dst + od) * h_.dst + oh) * row_bytes : nullptr;
         lists.taps[count] = static_cast<std::int32_t>((depth_.tap[i] * h_.size + height_.tap[j]) * w_.size);
         const auto inside = static_cast<float>(count_inside(d_, od) * count_inside(h_, oh));
-        lists.factors[count++] = task_.count_include_pad ? 1 : 1 / inside;
+        lists.factors[count++] = has_one_divisor(task_) ? 1 : 1 / inside;
       }
     }
     return count;
@@ -151,6 +169,7 @@ class PoolBackward final : public Primitive {
   int team_;
   std::int64_t argmax_bytes_ = 0;
   std::vector<float> pixel_factors_;
+  std::vector<std::int32_t> reader_pairs_;
 };
 
 }  // namespace

@@ -59,7 +59,8 @@ class RowPool final : public Primitive {
                 .argmax = nullptr,
                 .argmax_bytes = argmax_bytes_,
                 .divisor = static_cast<float>(tensor::taps(task_.window)),
-                .counts_padding = task_.count_include_pad};
+                .next_row = h_.stride * task_.src.strides.h,
+                .counts_padding = has_one_divisor(task_)};
     if (task_.kind == model::PoolKind::max) {
       if (arguments[2]) {
         row.argmax = static_cast<std::byte*>(arguments[2]) + index * w_.dst * row.channels * argmax_bytes_;
@@ -67,7 +68,7 @@ class RowPool final : public Primitive {
       max_pool_row(row);
     } else {
       const std::int64_t inside = (depth.end - depth.begin) * (height.end - height.begin);
-      if (!task_.count_include_pad) row.divisor = static_cast<float>(inside);
+      if (!has_one_divisor(task_)) row.divisor = static_cast<float>(inside);
       average_pool_row(row);
     }
   }
@@ -96,10 +97,6 @@ class RowPool final : public Primitive {
 }  // namespace
 
 std::unique_ptr<Primitive> make_pool_forward(const model::PoolTask& task, int threads) {
-  return std::make_unique<RowPool>(task, threads);
-}
-
-std::unique_ptr<Primitive> make_average_pool_forward(const model::PoolTask& task, int threads) {
   return std::make_unique<RowPool>(task, threads);
 }
 

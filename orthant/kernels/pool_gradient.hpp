@@ -11,6 +11,8 @@ struct PoolGradientRow {
   const std::int32_t* readers_begin;  ///< in w, as Readers has them
   const std::int32_t* readers_output;
   const std::int32_t* readers_tap;
+  const std::int32_t*
+      reader_pairs;              ///< average: where in `sums` the two readers of each pixel are; null if some have more
   const float* const* rows;      ///< of diff_dst
   const float* row_factors;      ///< average: one per row
   const void* const* argmax;     ///< max: the same rows of argmax
@@ -20,7 +22,8 @@ struct PoolGradientRow {
   std::int64_t dst_stride, src_stride;  ///< between pixels
   std::int64_t argmax_bytes;
   const float* pixel_factors;  ///< average: one per pixel of diff_dst
-  float* sums;                 ///< average: dst_pixels x channels items of scratch
+  bool one_factor;             ///< average: all row factors are 1 and all pixel factors the same
+  float* sums;                 ///< average: scratch of dst_pixels x channels items, then `channels` zeros
   const float* y;              ///< null for the identity
   float* diff_src;
   bool accumulate;

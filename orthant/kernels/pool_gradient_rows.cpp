@@ -16,7 +16,7 @@ namespace {
 /// Multiplies by activation'(y), or adds to what is there, and stores.
 template <class A, class D>
 HWY_INLINE void finish(A activation, D d, const PoolGradientRow& row, hn::Vec<D> sum, std::int64_t at) {
-  __builtin_prefetch(row.diff_src + at + 1024);
+  prefetch_ahead(row.diff_src + at);
   if (row.accumulate) {
     sum = hn::Add(sum, hn::LoadU(d, row.diff_src + at));
   } else if (row.y) {
@@ -81,20 +81,75 @@ HWY_INLINE void add_rows(const PoolGradientRow& row) {
   }
 }
 
+/// The same for `Rows` dense rows and one factor.
+template <int Rows>
+HWY_INLINE void add_dense_rows(const PoolGradientRow& row) {
+  const float* rows[Rows];
+  for (int r = 0; r < Rows; ++r) rows[r] = row.rows[r];
+  const float factor = row.pixel_factors[0];
+  for_lanes(row.dst_pixels * row.channels, [&](auto d, std::int64_t i) HWY_ATTR {
+    auto sum = hn::LoadU(d, rows[0] + i);
+    for (int r = 1; r < Rows; ++r) sum = hn::Add(sum, hn::LoadU(d, rows[r] + i));
+    hn::StoreU(hn::Mul(sum, hn::Set(d, factor)), d, row.sums + i);
+  });
+}
+
+HWY_INLINE void sum_rows(const PoolGradientRow& row) {
+  if (!row.one_factor || row.dst_stride != row.channels) return add_rows(row);
+  switch (row.row_count) {
+    case 1: return add_dense_rows<1>(row);
+    case 2: return add_dense_rows<2>(row);
+    case 4: return add_dense_rows<4>(row);
+    default: return add_rows(row);
+  }
+}
+
+/// The sum over the windows that read src pixel `s`, for any number of them.
+struct ManyReaders {
+  const PoolGradientRow& row;
+  std::int32_t begin, end;
+
+  HWY_INLINE ManyReaders(const PoolGradientRow& r, std::int64_t s)
+      : row(r), begin(r.readers_begin[s]), end(r.readers_begin[s + 1]) {}
+
+  template <class D>
+  HWY_INLINE hn::Vec<D> sum(D d, std::int64_t i) const {
+    auto sum = hn::Zero(d);
+    for (std::int32_t reader = begin; reader < end; ++reader) {
+      sum = hn::Add(sum, hn::LoadU(d, row.sums + row.readers_output[reader] * row.channels + i));
+    }
+    return sum;
+  }
+};
+
+/// For at most two: a window that does not exist stands at the pixel of zeros behind the sums.
+struct TwoReaders {
+  const float* first;
+  const float* second;
+
+  HWY_INLINE TwoReaders(const PoolGradientRow& row, std::int64_t s)
+      : first(row.sums + row.reader_pairs[2 * s]), second(row.sums + row.reader_pairs[2 * s + 1]) {}
+
+  template <class D>
+  HWY_INLINE hn::Vec<D> sum(D d, std::int64_t i) const {
+    return hn::Add(hn::LoadU(d, first + i), hn::LoadU(d, second + i));
+  }
+};
+
+template <class ReadersOf, class A>
+HWY_INLINE void spread_sums(A activation, const PoolGradientRow& row) {
+  for (std::int64_t s = 0; s < row.src_pixels; ++s) {
+    const ReadersOf readers(row, s);
+    for_lanes(row.channels, [&](auto d, std::int64_t i)
+                                HWY_ATTR { finish(activation, d, row, readers.sum(d, i), s * row.src_stride + i); });
+  }
+}
+
 void average_gradient_row(const PoolGradientRow& args) {
   with_activation(args.kind, args.slope, [&](auto activation) HWY_ATTR {
     const PoolGradientRow row = args;
-    add_rows(row);
-    for (std::int64_t s = 0; s < row.src_pixels; ++s) {
-      const std::int32_t begin = row.readers_begin[s], end = row.readers_begin[s + 1];
-      for_lanes(row.channels, [&](auto d, std::int64_t i) HWY_ATTR {
-        auto sum = hn::Zero(d);
-        for (std::int32_t reader = begin; reader < end; ++reader) {
-          sum = hn::Add(sum, hn::LoadU(d, row.sums + row.readers_output[reader] * row.channels + i));
-        }
-        finish(activation, d, row, sum, s * row.src_stride + i);
-      });
-    }
+    sum_rows(row);
+    row.reader_pairs ? spread_sums<TwoReaders>(activation, row) : spread_sums<ManyReaders>(activation, row);
   });
 }
 

@@ -28,6 +28,11 @@ HWY_INLINE Pixels pixels_at(const PoolRow& row, std::int64_t o) {
           .first_tap = taps.begin};
 }
 
+/// Asks for the pixels that the same window of the next row of dst will read.
+HWY_INLINE void prefetch_next(const PoolRow& row, const float* at) {
+  for (std::int64_t s = 0; s < row.w.stride; ++s) __builtin_prefetch(at + row.next_row + s * row.src_stride);
+}
+
 /// Calls window(taps, pixels, o) for every pixel of dst, with a constant number of taps where that is 2 or 3.
 template <class Window>
 HWY_INLINE void for_windows(const PoolRow& row, Window window) {
@@ -58,11 +63,12 @@ HWY_INLINE void max_window(D d, const PoolRow& row, Taps taps, const Pixels& pix
   const hn::RebindToSigned<D> di;
   // Starts from the first item: a window of -infinity has an argmax inside.
   const bool empty = row.row_count == 0 || taps == 0;
-  auto largest = empty ? hn::Set(d, -std::numeric_limits<float>::infinity())
-                       : hn::LoadU(d, row.rows[0] + pixels.first + i);
+  auto largest =
+      empty ? hn::Set(d, -std::numeric_limits<float>::infinity()) : hn::LoadU(d, row.rows[0] + pixels.first + i);
   auto index = hn::Set(di, empty ? 0 : static_cast<std::int32_t>(row.row_taps[0] + pixels.first_tap));
   for (std::int64_t r = 0; r < row.row_count; ++r) {
     const float* at = row.rows[r] + pixels.first + i;
+    prefetch_next(row, at);
     const auto tap = static_cast<std::int32_t>(row.row_taps[r] + pixels.first_tap);
     for (std::int64_t k = 0; k < taps; ++k) {
       const auto value = hn::LoadU(d, at + k * pixels.step);
@@ -90,6 +96,7 @@ void average_row(const PoolRow& args) {
       auto sum = hn::Zero(d);
       for (std::int64_t r = 0; r < row.row_count; ++r) {
         const float* at = row.rows[r] + pixels.first + i;
+        prefetch_next(row, at);
         for (std::int64_t k = 0; k < taps; ++k) sum = hn::Add(sum, hn::LoadU(d, at + k * pixels.step));
       }
       if (divisor != 1) sum = hn::Div(sum, hn::Set(d, divisor));
