@@ -51,17 +51,8 @@ Call make_reorder(const dnnl::engine& engine, const dnnl::memory::desc& from, co
 dnnl::primitive_attr attributes(const model::Activation& activation);
 
 /// False for implementations that our own kernels beat: reference loops (hundreds of times slower), and matrix
-/// products of unfolded tensors (large scratchpads).
+/// products of unfolded tensors (large scratchpads). oneDNN offers those last.
 bool is_fast(std::string_view name);
-
-/// Moves to the first fast implementation; false if there is none.
-template <class Description>
-bool skip_slow(Description& description) {
-  while (!is_fast(description.impl_info_str())) {
-    if (!description.next_impl()) return false;
-  }
-  return true;
-}
 
 /// `bytes` rounded up to whole cache lines.
 std::int64_t padded_bytes(std::size_t bytes);

@@ -136,7 +136,7 @@ class OnednnConv final : public Primitive {
 
  private:
   void create_forward(const Problem& problem, const ConvTask& task) {
-    auto chosen = describe_forward(problem, onednn::attributes(task.activation), engine_);
+    const auto chosen = describe_forward(problem, onednn::attributes(task.activation), engine_);
     if (!adopt(chosen)) return;
     offsets_ = {task.src.offset, 0, 0, task.dst.offset};
     weights_at_ = 1;
@@ -151,7 +151,7 @@ class OnednnConv final : public Primitive {
   }
 
   void create_backward_data(const Problem& problem, const ConvTask& task) {
-    auto chosen = describe_backward_data(problem, engine_);
+    const auto chosen = describe_backward_data(problem, engine_);
     if (!adopt(chosen)) return;
     offsets_ = {task.dst.offset, 0, task.src.offset, 0};
     weights_at_ = 1;
@@ -165,7 +165,7 @@ class OnednnConv final : public Primitive {
   }
 
   void create_backward_weights(const Problem& problem, const ConvTask& task) {
-    auto chosen = describe_backward_weights(problem, engine_);
+    const auto chosen = describe_backward_weights(problem, engine_);
     if (!adopt(chosen)) return;
     offsets_ = {task.src.offset, task.dst.offset, 0, 0};
     weights_at_ = 2;
@@ -181,9 +181,10 @@ class OnednnConv final : public Primitive {
   }
 
   template <class Description>
-  bool adopt(Description& description) {
-    if (!onednn::skip_slow(description)) return false;
-    name_ = description.impl_info_str();
+  bool adopt(const Description& description) {
+    const std::string name = description.impl_info_str();
+    if (!onednn::is_fast(name)) return false;
+    name_ = name;
     scratchpad_bytes_ = onednn::padded_bytes(description.scratchpad_desc().get_size());
     return true;
   }
