@@ -43,7 +43,7 @@ struct GatherKernel::Part {
 
 GatherKernel::GatherKernel(Gather gather, Epilogue epilogue, int threads)
     : gather_(std::move(gather)), epilogue_(epilogue), tiles_(gather_tiles()), threads_(threads) {
-  blocks_ = choose_blocks(gather_, threads);
+  blocks_ = choose_blocks(gather_, threads, false);
   rows_ = plan_rows(gather_, blocks_);
   out_vectors_ = ceil_div(gather_.out, tiles_.lanes);
   vectors_ = choose_vectors(tiles_, out_vectors_, blocks_.w);

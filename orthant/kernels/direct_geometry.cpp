@@ -126,17 +126,18 @@ tensor::Extent3 block_cells(const Gather& gather, const Blocks& blocks) {
   return {.d = reach(gather.d, blocks.d), .h = reach(gather.h, blocks.h), .w = reach(gather.w, blocks.w)};
 }
 
-Blocks choose_blocks(const Gather& gather, int threads, std::int64_t panel) {
+Blocks choose_blocks(const Gather& gather, int threads, bool outputs_again) {
   // The source cells of a unit stay in the second-level cache; enough outputs share a panel of weights.
   constexpr std::int64_t source_floats = 96 * 1024;
-  constexpr std::int64_t panel_floats = 8 * 1024;
+  constexpr std::int64_t output_floats = 128 * 1024;
   constexpr std::int64_t enough_outputs = 256;
   constexpr std::int64_t widest = 512, narrowest = 64;
   const std::int64_t wanted = 4 * threads;
   const auto fits = [&](const Blocks& blocks) {
     const tensor::Extent3 cells = block_cells(gather, blocks);
+    const std::int64_t outputs = blocks.d * blocks.h * blocks.w;
     return cells.d * cells.h * cells.w * gather.in <= source_floats &&
-           blocks.d * blocks.h * blocks.w * panel <= panel_floats;
+           (!outputs_again || outputs <= enough_outputs || outputs * gather.out <= output_floats);
   };
   Blocks blocks{.d = 1, .h = std::max<std::int64_t>(gather.h.count, 1), .w = std::max<std::int64_t>(gather.w.count, 1)};
   for (std::int64_t cuts = 2; blocks.w > widest; ++cuts) blocks.w = ceil_div(gather.w.count, cuts);

@@ -55,8 +55,8 @@ struct Blocks {
 std::int64_t block_count(const Gather& gather, const Blocks& blocks);
 /// Cells of the source that one unit reads, per dim.
 tensor::Extent3 block_cells(const Gather& gather, const Blocks& blocks);
-/// `panel` floats per output are walked many times and have to stay in the first-level cache; 0 if there are none.
-Blocks choose_blocks(const Gather& gather, int threads, std::int64_t panel = 0);
+/// With `outputs_again` the outputs of a unit are read many times, and have to fit the cache too.
+Blocks choose_blocks(const Gather& gather, int threads, bool outputs_again);
 
 /// The outputs of one unit; units go through d fastest, then h, w, group, sample.
 struct Unit {

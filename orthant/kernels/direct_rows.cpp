@@ -59,11 +59,24 @@ void Rows::load(const Unit& unit) {
   }
 }
 
-const float* Rows::next_plane() const {
-  if (!plan_.packed || planes_.hi >= gather_.d.src_extent) return nullptr;
-  return src_ + gather_.src.offset + unit_.n * gather_.src.strides.n +
-         unit_.group * gather_.in * gather_.src.strides.c + planes_.hi * gather_.src.strides.d +
-         std::max<std::int64_t>(h_.lo, 0) * gather_.src.strides.h;
+const float* Rows::start_of(const Unit& next) const {
+  const tensor::Shape& strides = gather_.src.strides;
+  const auto first = [](const Axis& axis, const Range& outputs) {
+    return std::max<std::int64_t>(cells_read(axis, outputs).lo, 0);
+  };
+  const bool same = plan_.packed && next.n == unit_.n && next.group == unit_.group && next.h.lo == unit_.h.lo &&
+                    next.w.lo == unit_.w.lo;
+  const std::int64_t d = same ? std::max(planes_.hi, first(gather_.d, next.d)) : first(gather_.d, next.d);
+  return src_ + gather_.src.offset + next.n * strides.n + next.group * gather_.in * strides.c + d * strides.d +
+         first(gather_.h, next.h) * strides.h + first(gather_.w, next.w) * strides.w;
+}
+
+std::int64_t Rows::floats_of(const Unit& next) const {
+  const tensor::Shape& strides = gather_.src.strides;
+  const std::int64_t w = (next.w.hi - next.w.lo) * gather_.w.src_step * strides.w;
+  const std::int64_t rows = (next.h.hi - next.h.lo) * gather_.h.src_step;
+  const std::int64_t plane = rows > 1 ? rows * strides.h : w;
+  return next.h.hi - next.h.lo == gather_.h.count && gather_.d.src_step > 1 ? plane * gather_.d.src_step : plane;
 }
 
 void Rows::pack_plane(std::int64_t d, float* to) const {

@@ -25,8 +25,9 @@ class Rows {
   Rows(const Gather& gather, const RowPlan& plan, const float* src, float* memory);
 
   void load(const Unit& unit);
-  /// The source plane that a unit one step deeper adds to this one, from its first row on; null if there is none.
-  [[nodiscard]] const float* next_plane() const;
+  /// Where what `next` reads begins in the source, apart from what this unit has packed already.
+  [[nodiscard]] const float* start_of(const Unit& next) const;
+  [[nodiscard]] std::int64_t floats_of(const Unit& next) const;
   [[nodiscard]] const float* base() const { return base_; }
   /// Offset from base() of the cell (d, h, w), which must be in the source along d, and along h too unless the rows are
   /// packed.

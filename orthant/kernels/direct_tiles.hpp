@@ -46,11 +46,15 @@ struct WeightTileCall {
   std::int64_t pixels = 0;  ///< per row
   float* weights = nullptr;
   std::int64_t weights_step = 0;
-  std::int64_t src_row = 0;      ///< stacked tiles: from source row to source row
-  std::int64_t tap_step = 0;     ///< sliding and stacked tiles: weight rows from tap to tap, from row to row
-  std::int64_t tail = 0;         ///< lanes of the last vector
-  const float* fetch = nullptr;  ///< what a later call reads: to be brought into the cache
-  std::int64_t fetch_lines = 0;  ///< cache lines of it per row
+  std::int64_t src_row = 0;   ///< stacked tiles: from source row to source row
+  std::int64_t tap_step = 0;  ///< sliding and stacked tiles: weight rows from tap to tap, from row to row
+  std::int64_t tail = 0;      ///< lanes of the last vector
+  /// What later calls read, to be brought into the cache: so many floats further at each pixel.
+  struct Fetch {
+    const float* from = nullptr;
+    std::int64_t step = 0;
+  };
+  Fetch fetch_src{}, fetch_diff{};
 };
 
 /// Sums `channels` floats per pixel into `sums`.

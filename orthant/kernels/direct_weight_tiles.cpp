@@ -16,11 +16,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
 
-HWY_INLINE void fetch(const WeightTileCall& call, std::int64_t row) {
-  constexpr std::int64_t line_floats = 16;
-  const float* from = call.fetch + row * call.fetch_lines * line_floats;
-  // Into the second-level cache: the first is full of what this call reads.
-  for (std::int64_t line = 0; line < call.fetch_lines; ++line) __builtin_prefetch(from + line * line_floats, 0, 2);
+// Into the second-level cache: the first is full of what this call reads.
+HWY_INLINE void fetch(WeightTileCall::Fetch& next) {
+  __builtin_prefetch(next.from, 0, 2);
+  next.from += next.step;
 }
 
 template <int T, int V>
@@ -53,11 +52,14 @@ void weight_tile(const WeightTileCall& call) {
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) sum[t][v] = hn::Zero(tag);
   }
+  WeightTileCall::Fetch next_src = call.fetch_src;
+  WeightTileCall::Fetch next_diff = call.fetch_diff;
   for (std::int64_t r = 0; r < call.row_count; ++r) {
-    fetch(call, r);
     const float* src = call.src + call.rows[r].src;
     const float* diff = call.diff + call.rows[r].diff;
     for (std::int64_t x = 0; x < call.pixels; ++x, src += call.src_step, diff += call.diff_step) {
+      fetch(next_src);
+      fetch(next_diff);
       Vector factor[V];
 #pragma GCC unroll 4
       for (int v = 0; v + 1 < V; ++v) factor[v] = hn::LoadU(tag, diff + v * lanes);
@@ -95,12 +97,15 @@ void slide(const WeightTileCall& call) {
 #pragma GCC unroll 16
     for (int t = 0; t < T; ++t) sum[k][t] = hn::Zero(tag);
   }
+  WeightTileCall::Fetch next_src = call.fetch_src;
+  WeightTileCall::Fetch next_diff = call.fetch_diff;
   for (std::int64_t r = 0; r < call.row_count; ++r) {
-    fetch(call, r);
     const float* src = call.src + call.rows[r].src;
     const float* diff = call.diff + call.rows[r].diff;
     Vector last[slide_taps] = {hn::Zero(tag), hn::Zero(tag), hn::Zero(tag)};
     for (std::int64_t x = 0; x < call.pixels + slide_taps - 1; ++x, src += call.src_step, diff += call.diff_step) {
+      fetch(next_src);
+      fetch(next_diff);
       last[2] = last[1];
       last[1] = last[0];
       last[0] = x < call.pixels ? hn::MaskedLoad(mask, tag, diff) : hn::Zero(tag);
@@ -129,11 +134,14 @@ void stack(const WeightTileCall& call) {
 #pragma GCC unroll 8
     for (int k = 0; k < T * V; ++k) sum[b][k / V][k % V] = hn::Zero(tag);
   }
+  WeightTileCall::Fetch next_src = call.fetch_src;
+  WeightTileCall::Fetch next_diff = call.fetch_diff;
   for (std::int64_t r = 0; r < call.row_count; ++r) {
-    fetch(call, r);
     const float* src = call.src + call.rows[r].src;
     const float* diff = call.diff + call.rows[r].diff;
     for (std::int64_t x = 0; x < call.pixels; ++x, src += call.src_step, diff += call.diff_step) {
+      fetch(next_src);
+      fetch(next_diff);
       Vector factor[V];
 #pragma GCC unroll 4
       for (int v = 0; v + 1 < V; ++v) factor[v] = hn::LoadU(tag, diff + v * lanes);

@@ -23,7 +23,7 @@ WeightsKernel::WeightsKernel(Gather gather, bool bias, int threads)
     : gather_(std::move(gather)), bias_(bias), tiles_(weight_tiles()), threads_(threads) {
   const std::int64_t out_vectors = ceil_div(gather_.out, tiles_.lanes);
   vectors_ = static_cast<int>(std::min<std::int64_t>(out_vectors == 3 ? 3 : 2, out_vectors));
-  blocks_ = choose_blocks(gather_, threads, vectors_ * tiles_.lanes);
+  blocks_ = choose_blocks(gather_, threads, true);
   rows_ = plan_rows(gather_, blocks_);
   diff_in_place_ = gather_.dst.strides.c == 1 || gather_.out == 1;
   panels_ = ceil_div(out_vectors, vectors_);
@@ -103,13 +103,27 @@ void WeightsKernel::run(const Arguments& arguments, int thread) const {
     const Unit unit = unit_at(gather_, blocks_, index);
     const Diff diff = load_diff(arguments, unit, own.diff);
     rows.load(unit);
-    const float* next = nullptr;
-    if (diff_in_place_ && index + 1 < walked.hi) {
-      next = load_diff(arguments, unit_at(gather_, blocks_, index + 1), own.diff).base;
+    Ahead ahead;
+    if (index + 1 < walked.hi) {
+      ahead = look_ahead(arguments, rows, unit_at(gather_, blocks_, index + 1), own, length(items));
     }
-    run_unit(rows, diff, unit, items, own, weights, next);
+    run_unit(rows, diff, unit, items, own, weights, ahead);
     if (bias_ && index >= shared.lo && index < shared.hi) sum_bias(diff, unit, bias + unit.group * gather_.out);
   }
+}
+
+WeightsKernel::Ahead WeightsKernel::look_ahead(const Arguments& arguments, const Rows& rows, const Unit& next,
+                                               const Memory& memory, std::int64_t tiles) const {
+  constexpr std::int64_t line_floats = 16;
+  const std::int64_t pixels = length(next.d) * length(next.h) * length(next.w);
+  const std::int64_t steps = std::max<std::int64_t>(tiles * pixels, 1);
+  Ahead ahead;
+  ahead.src = {.from = rows.start_of(next), .step = std::min(ceil_div(rows.floats_of(next), steps), line_floats)};
+  if (diff_in_place_) {
+    const Diff diff = load_diff(arguments, next, memory.diff);
+    ahead.diff = {.from = diff.base, .step = std::min(ceil_div(pixels * diff.w, steps), line_floats)};
+  }
+  return ahead;
 }
 
 WeightsKernel::Diff WeightsKernel::load_diff(const Arguments& arguments, const Unit& unit, float* memory) const {
@@ -134,10 +148,8 @@ WeightsKernel::Diff WeightsKernel::load_diff(const Arguments& arguments, const U
 }
 
 void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& unit, Range items, const Memory& memory,
-                             float* weights, const float* next) const {
-  const std::int64_t unit_rows = length(unit.d) * length(unit.h);
-  const std::int64_t next_lines = next == nullptr ? 0 : ceil_div(unit_rows * length(unit.w) * diff.w, 16);
-  const std::int64_t lines = ceil_div(next_lines, std::max<std::int64_t>(length(items) * unit_rows, 1));
+                             float* weights, const Ahead& ahead) const {
+  const std::int64_t pixels = length(unit.d) * length(unit.h) * length(unit.w);
   const std::int64_t h_taps = static_cast<std::int64_t>(gather_.h.taps.size()) / stack_;
   const std::int64_t w_taps = static_cast<std::int64_t>(gather_.w.taps.size());
   const std::int64_t runs_per_row = rows_.runs_over_w ? 1 : w_taps;
@@ -163,23 +175,25 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
     const std::int64_t vectors = ceil_div(out, tiles_.lanes);
     const std::int64_t from_first = (gather_.w.taps[kw].offset - gather_.w.taps[0].offset) * rows_.pixel;
     const std::int64_t weight_row = (row * stack_ * w_taps + kw) * gather_.in + part.lo;
+    const std::int64_t done = (item - items.lo) * pixels;
     const WeightTileFunction* functions = slide_       ? tiles_.slide.data()
                                           : stack_ > 1 ? tiles_.stack[vectors - 1].data()
                                                        : tiles_.outer[vectors - 1].data();
-    functions[length(part) - 1]({.src = rows.base() + from_first + part.lo,
-                                 .src_step = gather_.w.src_step * rows_.pixel,
-                                 .diff = diff.base + first_out,
-                                 .diff_step = diff.w,
-                                 .rows = memory.pairs,
-                                 .row_count = pairs,
-                                 .pixels = length(unit.w),
-                                 .weights = weights + weight_row * gather_.out + first_out,
-                                 .weights_step = gather_.out,
-                                 .src_row = src_row,
-                                 .tap_step = slide_ ? gather_.in : w_taps * gather_.in,
-                                 .tail = out - (vectors - 1) * tiles_.lanes,
-                                 .fetch = next + (item - items.lo) * unit_rows * lines * 16,
-                                 .fetch_lines = lines});
+    functions[length(part) - 1](
+        {.src = rows.base() + from_first + part.lo,
+         .src_step = gather_.w.src_step * rows_.pixel,
+         .diff = diff.base + first_out,
+         .diff_step = diff.w,
+         .rows = memory.pairs,
+         .row_count = pairs,
+         .pixels = length(unit.w),
+         .weights = weights + weight_row * gather_.out + first_out,
+         .weights_step = gather_.out,
+         .src_row = src_row,
+         .tap_step = slide_ ? gather_.in : w_taps * gather_.in,
+         .tail = out - (vectors - 1) * tiles_.lanes,
+         .fetch_src = {.from = ahead.src.from + done * ahead.src.step, .step = ahead.src.step},
+         .fetch_diff = {.from = ahead.diff.from + done * ahead.diff.step, .step = ahead.diff.step}});
   }
 }
 

@@ -32,6 +32,10 @@ class WeightsKernel {
     const float* base = nullptr;
     std::int64_t d = 0, h = 0, w = 0;  ///< floats from output to output
   };
+  /// What the next unit reads, and how much of it is fetched per pixel and register tile of this unit.
+  struct Ahead {
+    WeightTileCall::Fetch src, diff;
+  };
   /// One thread's memory.
   struct Memory {
     float* rows = nullptr;
@@ -48,8 +52,10 @@ class WeightsKernel {
   [[nodiscard]] float* partial(const Arguments& arguments, int thread) const;
   [[nodiscard]] Memory memory(const Arguments& arguments, int thread) const;
   [[nodiscard]] Diff load_diff(const Arguments& arguments, const Unit& unit, float* memory) const;
+  [[nodiscard]] Ahead look_ahead(const Arguments& arguments, const Rows& rows, const Unit& next, const Memory& memory,
+                                 std::int64_t tiles) const;
   void run_unit(const Rows& rows, const Diff& diff, const Unit& unit, Range items, const Memory& memory, float* weights,
-                const float* next) const;
+                const Ahead& ahead) const;
   [[nodiscard]] std::int64_t find_pairs(const Rows& rows, const Diff& diff, const Unit& unit, const Tap& d,
                                         const Tap& h, RowPair* pairs) const;
   [[nodiscard]] bool can_stack() const;
