@@ -19,7 +19,8 @@ struct ThreadSums {
   double* p;               ///< probabilities of one pixel
 };
 
-/// Cross-entropy and soft Dice. Soft Dice needs its sums before its gradient: two passes over the output.
+/// Cross-entropy and soft Dice, in double: soft Dice needs its sums before its gradient, so two passes over the output;
+/// cross-entropy alone needs one.
 class LabelLoss final : public Primitive {
  public:
   LabelLoss(const model::LossTask& task, int threads)
@@ -48,7 +49,7 @@ class LabelLoss final : public Primitive {
     for (int thread = 0; thread < team_; ++thread) check(*sums_of(memory, thread).bad_label);
     Slopes slopes{.hit = memory + doubles() * team_, .base = memory + doubles() * team_ + classes_};
     report(memory, slopes, static_cast<double*>(arguments[3]));
-    if (!arguments[2]) return;
+    if (!arguments[2] || is_single_pass()) return;
     run_team(team_, [&](int thread, int team) {
       const ThreadSums sums = sums_of(memory, thread);
       visit(thread, team, [&](const Line& line) { differentiate_line(line, arguments, sums, slopes); });
@@ -72,6 +73,8 @@ class LabelLoss final : public Primitive {
     layout.extents.c = task.output.extents.c;
     return layout;
   }
+
+  [[nodiscard]] bool is_single_pass() const { return dice_weight_ == 0; }
 
   [[nodiscard]] std::int64_t doubles() const { return (2 + 3 * classes_ + 7) / 8 * 8; }
 
@@ -110,6 +113,11 @@ class LabelLoss final : public Primitive {
       for (std::int64_t c = 0; c < classes_; ++c) sums.total[c] += sums.p[c];
       sums.total[label] += 1;
       sums.both[label] += sums.p[label];
+      if (!arguments[2] || !is_single_pass()) continue;
+      float* diff = static_cast<float*>(arguments[2]) + line.offsets[0] + i * line.strides[0];
+      for (std::int64_t c = 0; c < classes_; ++c) {
+        diff[c] = static_cast<float>(entropy_weight_ * (sums.p[c] - (c == label ? 1 : 0)));
+      }
     }
   }
 

@@ -18,18 +18,23 @@ namespace {
 template <class A>
 struct Gradient {
   A activation;
-  const NormGradient& args;
+  NormGradient args;  // a copy that no store can change stays in registers
 
   template <class D>
   HWY_INLINE hn::Vec<D> centred(D d, std::int64_t p, std::int64_t i) const {
+    prefetch_ahead(args.x + p * args.x_stride + i);
     return hn::Sub(hn::LoadU(d, args.x + p * args.x_stride + i), hn::LoadU(d, args.mean + i));
   }
 
   template <class D>
   HWY_INLINE hn::Vec<D> dz(D d, hn::Vec<D> centred_x, std::int64_t p, std::int64_t i) const {
+    prefetch_ahead(args.diff_y + p * args.diff_y_stride + i);
     auto g = hn::LoadU(d, args.diff_y + p * args.diff_y_stride + i);
     if (args.diff_y2) g = hn::Add(g, hn::LoadU(d, args.diff_y2 + p * args.diff_y2_stride + i));
-    if (args.y) return activation.backward(d, hn::LoadU(d, args.y + p * args.y_stride + i), g);
+    if (args.y) {
+      prefetch_ahead(args.y + p * args.y_stride + i);
+      return activation.backward(d, hn::LoadU(d, args.y + p * args.y_stride + i), g);
+    }
     // z exactly as the forward pass had it.
     return activation.through(d, hn::MulAdd(centred_x, hn::LoadU(d, args.scale + i), hn::LoadU(d, args.beta + i)), g);
   }
@@ -53,20 +58,23 @@ HWY_INLINE void sum_rows(const Gradient<A>& gradient, const NormGradientSums& su
   });
 }
 
-void norm_gradient_sums_line(const NormGradient& args, const NormGradientSums& sums, std::int64_t pixels,
+void norm_gradient_sums_line(const NormGradient& args, const NormGradientSums& line, std::int64_t pixels,
                              std::int64_t channels) {
   with_activation(args.kind, args.slope, [&]<class A>(A activation) HWY_ATTR {
     const Gradient<A> gradient{activation, args};
+    const NormGradientSums sums = line;
     std::int64_t p = 0;
     for (; p + 4 <= pixels; p += 4) sum_rows<4>(gradient, sums, p, channels);
     for (; p < pixels; ++p) sum_rows<1>(gradient, sums, p, channels);
   });
 }
 
-void norm_gradient_line(const NormGradient& args, const NormGradientApply& out, std::int64_t pixels,
+void norm_gradient_line(const NormGradient& args, const NormGradientApply& line, std::int64_t pixels,
                         std::int64_t channels) {
   with_activation(args.kind, args.slope, [&]<class A>(A activation) HWY_ATTR {
     const Gradient<A> gradient{activation, args};
+    const NormGradientApply out = line;
+    const float* scale = args.scale;
     for (std::int64_t p = 0; p < pixels; ++p) {
       float* diff_x = out.diff_x + p * out.diff_x_stride;
       float* diff_residual = out.diff_residual ? out.diff_residual + p * out.diff_residual_stride : nullptr;
@@ -74,7 +82,7 @@ void norm_gradient_line(const NormGradient& args, const NormGradientApply& out, 
         const auto centred = gradient.centred(d, p, i);
         const auto dz = gradient.dz(d, centred, p, i);
         const auto through = hn::MulAdd(centred, hn::LoadU(d, out.factor + i), hn::LoadU(d, out.offset + i));
-        hn::StoreU(hn::Mul(hn::LoadU(d, args.scale + i), hn::Sub(dz, through)), d, diff_x + i);
+        hn::StoreU(hn::Mul(hn::LoadU(d, scale + i), hn::Sub(dz, through)), d, diff_x + i);
         if (diff_residual) hn::StoreU(dz, d, diff_residual + i);
       });
     }

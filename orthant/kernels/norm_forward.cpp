@@ -23,6 +23,7 @@ HWY_INLINE void sum_rows(const NormSums& args, const float* row, std::int64_t ch
     auto sum = hn::LoadU(d, args.sum + i);
     auto squares = hn::LoadU(d, args.squares + i);
     for (int r = 0; r < Rows; ++r) {
+      prefetch_ahead(row + r * args.x_stride + i);
       const auto x = hn::Sub(hn::LoadU(d, row + r * args.x_stride + i), shift);
       sum = hn::Add(sum, x);
       squares = hn::MulAdd(x, x, squares);
@@ -32,22 +33,29 @@ HWY_INLINE void sum_rows(const NormSums& args, const float* row, std::int64_t ch
   });
 }
 
-void norm_sums_line(const NormSums& args, std::int64_t pixels, std::int64_t channels) {
+void norm_sums_line(const NormSums& line, std::int64_t pixels, std::int64_t channels) {
+  const NormSums args = line;  // a copy that no store can change stays in registers
   std::int64_t p = 0;
   for (; p + 4 <= pixels; p += 4) sum_rows<4>(args, args.x + p * args.x_stride, channels);
   for (; p < pixels; ++p) sum_rows<1>(args, args.x + p * args.x_stride, channels);
 }
 
 template <class A>
-HWY_INLINE void normalise(A activation, const NormApply& args, std::int64_t pixels, std::int64_t channels) {
+HWY_INLINE void normalise(A activation, const NormApply& line, std::int64_t pixels, std::int64_t channels) {
+  const NormApply args = line;
   for (std::int64_t p = 0; p < pixels; ++p) {
     const float* x = args.x + p * args.x_stride;
     const float* residual = args.residual ? args.residual + p * args.residual_stride : nullptr;
     float* y = args.y + p * args.y_stride;
     for_lanes(channels, [&](auto d, std::int64_t i) HWY_ATTR {
+      prefetch_ahead(x + i);
+      prefetch_ahead(y + i);
       const auto centred = hn::Sub(hn::LoadU(d, x + i), hn::LoadU(d, args.mean + i));
       auto z = hn::MulAdd(centred, hn::LoadU(d, args.scale + i), hn::LoadU(d, args.beta + i));
-      if (residual) z = hn::Add(z, hn::LoadU(d, residual + i));
+      if (residual) {
+        prefetch_ahead(residual + i);
+        z = hn::Add(z, hn::LoadU(d, residual + i));
+      }
       hn::StoreU(activation.forward(d, z), d, y + i);
     });
   }

@@ -19,14 +19,18 @@ HWY_BEFORE_NAMESPACE();
 namespace orthant::kernels::HWY_NAMESPACE {
 namespace {
 
-void sgd_items(const SgdStep& step, std::int64_t begin, std::int64_t count) {
+void sgd_items(const SgdStep& args, std::int64_t begin, std::int64_t count) {
+  const SgdStep step = args;  // a copy that no store can change stays in registers
   float* weights = step.weights + begin;
   const float* gradient = step.gradient + begin;
   float* momentum = step.momentum ? step.momentum + begin : nullptr;
   for_lanes(count, [&](auto d, std::int64_t i) HWY_ATTR {
+    prefetch_ahead(weights + i);
+    prefetch_ahead(gradient + i);
     const auto weight = hn::LoadU(d, weights + i);
     auto g = hn::MulAdd(hn::Set(d, step.decay), weight, hn::LoadU(d, gradient + i));
     if (momentum) {
+      prefetch_ahead(momentum + i);
       const auto factor = hn::Set(d, step.momentum_factor);
       const auto moved = hn::MulAdd(factor, hn::LoadU(d, momentum + i), g);
       hn::StoreU(moved, d, momentum + i);
@@ -36,12 +40,17 @@ void sgd_items(const SgdStep& step, std::int64_t begin, std::int64_t count) {
   });
 }
 
-void adam_items(const AdamStep& step, std::int64_t begin, std::int64_t count) {
+void adam_items(const AdamStep& args, std::int64_t begin, std::int64_t count) {
+  const AdamStep step = args;
   float* weights = step.weights + begin;
   const float* gradient = step.gradient + begin;
   float* first = step.first + begin;
   float* second = step.second + begin;
   for_lanes(count, [&](auto d, std::int64_t i) HWY_ATTR {
+    for (const float* item : {static_cast<const float*>(weights), gradient, static_cast<const float*>(first),
+                              static_cast<const float*>(second)}) {
+      prefetch_ahead(item + i);
+    }
     auto weight = hn::LoadU(d, weights + i);
     const auto g = hn::MulAdd(hn::Set(d, step.decay), weight, hn::LoadU(d, gradient + i));
     weight = hn::Mul(weight, hn::Set(d, step.keep));
