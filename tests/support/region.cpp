@@ -24,7 +24,7 @@ void store(std::byte* to, double number) {
 Region::Region(ItemType type, std::int64_t items) : type_(type), items_(items) {
   const std::int64_t total = items * bytes_of(type) + 2 * guard_bytes;
   lines_.resize(static_cast<std::size_t>((total + 63) / 64));
-  std::fill_n(bytes(), size(), std::byte{0xff});  // NaN as float and double, -1 as label, no tap as argmax
+  std::fill_n(bytes(), size(), untouched);
 }
 
 void Region::set(std::int64_t item, double value) {
@@ -50,15 +50,19 @@ Numbers Region::numbers() const {
   return load<double>(from, items_);
 }
 
+bool Region::guards_are_intact() const {
+  const auto intact = [](std::byte byte) { return byte == untouched; };
+  const std::byte* end = bytes() + guard_bytes + items_ * bytes_of(type_);
+  return std::all_of(bytes(), bytes() + guard_bytes, intact) && std::all_of(end, bytes() + size(), intact);
+}
+
 bool Region::agrees_outside(const Region& other, const std::vector<char>& written) const {
-  const std::int64_t width = bytes_of(type_), end = guard_bytes + items_ * width;
-  const auto same = [&](std::int64_t from, std::int64_t count) {
-    return std::memcmp(bytes() + from, other.bytes() + from, static_cast<std::size_t>(count)) == 0;
-  };
-  for (std::int64_t i = 0; i < items_; ++i) {
-    if (!written[static_cast<std::size_t>(i)] && !same(guard_bytes + i * width, width)) return false;
+  const auto width = static_cast<std::size_t>(bytes_of(type_));
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const std::size_t at = guard_bytes + i * width;
+    if (!written[i] && std::memcmp(bytes() + at, other.bytes() + at, width) != 0) return false;
   }
-  return same(0, guard_bytes) && same(end, size() - end);
+  return true;
 }
 
 bool Region::same_bytes(const Region& other) const { return std::equal(bytes(), bytes() + size(), other.bytes()); }

@@ -20,7 +20,9 @@ class Region {
   void set(std::int64_t item, double value);
   [[nodiscard]] Numbers numbers() const;
 
-  /// True if the bytes of both agree in the guards and in every item that is not `written`.
+  /// True if nothing was written before the first item or after the last.
+  [[nodiscard]] bool guards_are_intact() const;
+  /// True if both agree in every item that is not `written`.
   [[nodiscard]] bool agrees_outside(const Region& other, const std::vector<char>& written) const;
   [[nodiscard]] bool same_bytes(const Region& other) const;
 
@@ -29,6 +31,8 @@ class Region {
   struct alignas(64) Line {
     std::byte bytes[64];
   };
+
+  static constexpr std::byte untouched{0xff};  ///< NaN as float and double, -1 as label, no tap as argmax
 
   [[nodiscard]] std::byte* bytes() { return lines_.front().bytes; }
   [[nodiscard]] const std::byte* bytes() const { return lines_.front().bytes; }
