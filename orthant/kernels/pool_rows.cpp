@@ -72,7 +72,7 @@ HWY_INLINE void max_window(D d, const PoolRow& row, Taps taps, const Pixels& pix
     const auto tap = static_cast<std::int32_t>(row.row_taps[r] + pixels.first_tap);
     for (std::int64_t k = 0; k < taps; ++k) {
       const auto value = hn::LoadU(d, at + k * pixels.step);
-      const auto wins = hn::Or(hn::Gt(value, largest), hn::Ne(value, value));
+      const auto wins = hn::Or(hn::Gt(value, largest), hn::IsNaN(value));
       largest = hn::IfThenElse(wins, value, largest);
       index = hn::IfThenElse(hn::RebindMask(di, wins), hn::Set(di, tap + static_cast<std::int32_t>(k)), index);
     }
