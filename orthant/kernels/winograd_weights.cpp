@@ -75,7 +75,7 @@ WeightGradient::WeightGradient(const model::ConvTask& task, int threads)
   in_blocks_ = ceil_div(in_, in_block_);
   out_blocks_ = ceil_div(out_, out_block_);
   const std::int64_t fits = cache_floats / points_ - in_block_ * out_block_;
-  block_tiles_ = std::clamp<std::int64_t>(fits / (round_up(in_block_, lanes_) + out_block_), 8, 128);
+  block_tiles_ = std::clamp<std::int64_t>(fits / (round_up(in_block_, lanes_) + out_block_), 8, 48);
   const std::int64_t blocks = groups_ * in_blocks_ * out_blocks_;
   const std::int64_t enough = std::int64_t{8} * threads;
   parts_ = 1;
