@@ -31,6 +31,7 @@ int choose_vectors(const Tiles& tiles, std::int64_t out_vectors, std::int64_t ro
 
 struct GatherKernel::Part {
   const Arguments* arguments = nullptr;
+  Fetch* ahead = nullptr;               ///< goes on from tile to tile
   std::int64_t first_out = 0, out = 0;  ///< channels of the group
   int vectors = 1;
   std::int64_t first_in = 0, in = 0;
@@ -140,24 +141,41 @@ void GatherKernel::run(const Arguments& arguments, int thread) const {
   Rows rows(gather_, rows_, arguments.src, memory);
   const std::int64_t units = block_count(gather_, blocks_);
   const std::int64_t items = units * panel_splits_;
-  for (std::int64_t item = items * thread / threads_; item < items * (thread + 1) / threads_; ++item) {
+  const std::int64_t last = items * (thread + 1) / threads_;
+  for (std::int64_t item = items * thread / threads_; item < last; ++item) {
     const std::int64_t split = item / units;
     const Range panels{panel_count() * split / panel_splits_, panel_count() * (split + 1) / panel_splits_};
     const Unit unit = unit_at(gather_, blocks_, item % units);
     rows.load(unit);
-    run_unit(arguments, rows, unit, panels, memory + aligned(row_floats(rows_)));
+    Fetch ahead;
+    if (item + 1 < last) {
+      const Unit next = unit_at(gather_, blocks_, (item + 1) % units);
+      ahead = {.from = rows.start_of(next), .step = fetch_step(rows.floats_of(next), unit, panels)};
+    }
+    run_unit(arguments, rows, unit, panels, ahead, memory + aligned(row_floats(rows_)));
   }
   if (stream_) hwy::FlushStream();
 }
 
-void GatherKernel::run_unit(const Arguments& arguments, Rows& rows, const Unit& unit, Range panels,
+std::int64_t GatherKernel::fetch_step(std::int64_t floats, const Unit& unit, Range panels) const {
+  constexpr std::int64_t line_floats = 16;
+  const std::int64_t tiles = (unit.d.hi - unit.d.lo) * (unit.h.hi - unit.h.lo) * row_tiles(unit.w.hi - unit.w.lo);
+  const std::int64_t steps = (panels.hi - panels.lo) * tiles * taps(gather_) * gather_.in / (slide_ ? slide_taps : 1);
+  return std::min(ceil_div(floats, std::max<std::int64_t>(steps, 1)), line_floats);
+}
+
+std::int64_t GatherKernel::row_tiles(std::int64_t pixels) const {
+  return ceil_div(pixels, slide_ ? tiles_.slide_rows : tiles_.rows[vectors_ - 1]);
+}
+
+void GatherKernel::run_unit(const Arguments& arguments, Rows& rows, const Unit& unit, Range panels, Fetch ahead,
                             float* memory) const {
   const std::int64_t lanes = tiles_.lanes;
   const std::int64_t tile_floats = aligned(max_rows * max_vectors * lanes);
   const float* bias = arguments.scratch + (weights_in_place_ ? 0 : aligned(panel_offset(gather_.groups, 0)));
   const float* weights = weights_in_place_ ? arguments.weights : arguments.scratch;
   for (std::int64_t panel = panels.lo; panel < panels.hi; ++panel) {
-    Part part{.arguments = &arguments, .first_out = panel * vectors_ * lanes};
+    Part part{.arguments = &arguments, .ahead = &ahead, .first_out = panel * vectors_ * lanes};
     part.vectors = panel_vectors(panel);
     part.out = std::min(part.vectors * lanes, gather_.out - part.first_out);
     part.bias = bias + unit.group * out_vectors_ * lanes + part.first_out;
@@ -227,11 +245,14 @@ std::int64_t GatherKernel::find_runs(const Part& part, const Rows& rows, std::in
 void GatherKernel::run_row(const Part& part, TileCall call, std::int64_t pixels) const {
   const auto& functions = slide_ ? tiles_.slide : tiles_.gather[part.vectors - 1];
   const std::int64_t tiles = ceil_div(pixels, slide_ ? tiles_.slide_rows : tiles_.rows[part.vectors - 1]);
+  const std::int64_t fetched = call.run_count * call.run_length / (slide_ ? slide_taps : 1) * part.ahead->step;
   const float* src = call.src;
   float* dst = call.dst;
   for (std::int64_t index = 0; index < tiles; ++index) {
     const std::int64_t lo = pixels * index / tiles;
     const std::int64_t count = pixels * (index + 1) / tiles - lo;
+    call.fetch = *part.ahead;
+    part.ahead->from += fetched;
     call.src = src + lo * call.src_step;
     call.dst = dst + lo * call.dst_step;
     if (dst_in_place_) {

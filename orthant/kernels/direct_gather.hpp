@@ -39,7 +39,10 @@ class GatherKernel {
   [[nodiscard]] std::int64_t panel_offset(std::int64_t group, std::int64_t panel) const;
   [[nodiscard]] std::int64_t thread_floats() const;
   void pack_panel(const float* weights, float* to, std::int64_t group, std::int64_t panel) const;
-  void run_unit(const Arguments& arguments, Rows& rows, const Unit& unit, Range panels, float* memory) const;
+  void run_unit(const Arguments& arguments, Rows& rows, const Unit& unit, Range panels, Fetch ahead,
+                float* memory) const;
+  [[nodiscard]] std::int64_t fetch_step(std::int64_t floats, const Unit& unit, Range panels) const;
+  [[nodiscard]] std::int64_t row_tiles(std::int64_t pixels) const;
   void run_part(const Part& part, const Rows& rows, const Unit& unit) const;
   [[nodiscard]] std::int64_t find_runs(const Part& part, const Rows& rows, std::int64_t d, std::int64_t h,
                                        std::int64_t w) const;

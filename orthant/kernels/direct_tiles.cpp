@@ -99,12 +99,15 @@ void tile(const TileCall& call) {
   Vector sum[P][V];
   start<P, V>(call, sum);
   const std::int64_t step = call.src_step;
+  Fetch next = call.fetch;
   for (std::int64_t r = 0; r < call.run_count; ++r) {
     const float* base[bases];
 #pragma GCC unroll 16
     for (int b = 0; b < bases; ++b) base[b] = call.src + call.runs[r].src + b * base_pixels * step;
     const float* weights = call.weights + call.runs[r].weights;
     for (const float* end = weights + call.run_length * V * lanes; weights != end; weights += V * lanes) {
+      __builtin_prefetch(next.from, 0, 2);
+      next.from += next.step;
       Vector weight[V];
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) weight[v] = hn::LoadU(tag, weights + v * lanes);
@@ -132,6 +135,7 @@ void slide(const TileCall& call) {
   Vector sum[P][1];
   start<P, 1>(call, sum);
   const std::int64_t step = call.src_step;
+  Fetch next = call.fetch;
   const std::int64_t tap = call.run_length / slide_taps * lanes;
   for (std::int64_t r = 0; r < call.run_count; ++r) {
     const float* base[bases];
@@ -139,6 +143,8 @@ void slide(const TileCall& call) {
     for (int b = 0; b < bases; ++b) base[b] = call.src + call.runs[r].src + b * base_pixels * step;
     const float* weights = call.weights + call.runs[r].weights;
     for (const float* end = weights + tap; weights != end; weights += lanes) {
+      __builtin_prefetch(next.from, 0, 2);
+      next.from += next.step;
       Vector weight[slide_taps];
 #pragma GCC unroll 4
       for (int k = 0; k < slide_taps; ++k) weight[k] = hn::LoadU(tag, weights + k * tap);

@@ -5,6 +5,12 @@
 
 namespace orthant::kernels::direct {
 
+/// What later calls read, to be brought into the cache: `step` floats further each time.
+struct Fetch {
+  const float* from = nullptr;
+  std::int64_t step = 0;
+};
+
 /// A stretch of the reduction: `length` floats side by side in src, and as many weight vectors.
 struct Run {
   std::int64_t src = 0;      ///< from TileCall::src
@@ -27,6 +33,7 @@ struct TileCall {
   bool first = true;      ///< otherwise adds to what dst holds
   bool last = true;       ///< add the bias, apply the floor
   bool stream = false;    ///< write around the cache; dst and dst_step are whole aligned vectors
+  Fetch fetch{};          ///< once per item of the reduction
 };
 
 /// One row of pixels of a weight gradient.
@@ -46,15 +53,10 @@ struct WeightTileCall {
   std::int64_t pixels = 0;  ///< per row
   float* weights = nullptr;
   std::int64_t weights_step = 0;
-  std::int64_t src_row = 0;   ///< stacked tiles: from source row to source row
-  std::int64_t tap_step = 0;  ///< sliding and stacked tiles: weight rows from tap to tap, from row to row
-  std::int64_t tail = 0;      ///< lanes of the last vector
-  /// What later calls read, to be brought into the cache: so many floats further at each pixel.
-  struct Fetch {
-    const float* from = nullptr;
-    std::int64_t step = 0;
-  };
-  Fetch fetch_src{}, fetch_diff{};
+  std::int64_t src_row = 0;         ///< stacked tiles: from source row to source row
+  std::int64_t tap_step = 0;        ///< sliding and stacked tiles: weight rows from tap to tap, from row to row
+  std::int64_t tail = 0;            ///< lanes of the last vector
+  Fetch fetch_src{}, fetch_diff{};  ///< once per pixel
 };
 
 /// Sums `channels` floats per pixel into `sums`.

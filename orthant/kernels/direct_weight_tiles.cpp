@@ -17,7 +17,7 @@ using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
 
 // Into the second-level cache: the first is full of what this call reads.
-HWY_INLINE void fetch(WeightTileCall::Fetch& next) {
+HWY_INLINE void fetch(Fetch& next) {
   __builtin_prefetch(next.from, 0, 2);
   next.from += next.step;
 }
@@ -52,8 +52,8 @@ void weight_tile(const WeightTileCall& call) {
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) sum[t][v] = hn::Zero(tag);
   }
-  WeightTileCall::Fetch next_src = call.fetch_src;
-  WeightTileCall::Fetch next_diff = call.fetch_diff;
+  Fetch next_src = call.fetch_src;
+  Fetch next_diff = call.fetch_diff;
   for (std::int64_t r = 0; r < call.row_count; ++r) {
     const float* src = call.src + call.rows[r].src;
     const float* diff = call.diff + call.rows[r].diff;
@@ -97,8 +97,8 @@ void slide(const WeightTileCall& call) {
 #pragma GCC unroll 16
     for (int t = 0; t < T; ++t) sum[k][t] = hn::Zero(tag);
   }
-  WeightTileCall::Fetch next_src = call.fetch_src;
-  WeightTileCall::Fetch next_diff = call.fetch_diff;
+  Fetch next_src = call.fetch_src;
+  Fetch next_diff = call.fetch_diff;
   for (std::int64_t r = 0; r < call.row_count; ++r) {
     const float* src = call.src + call.rows[r].src;
     const float* diff = call.diff + call.rows[r].diff;
@@ -134,8 +134,8 @@ void stack(const WeightTileCall& call) {
 #pragma GCC unroll 8
     for (int k = 0; k < T * V; ++k) sum[b][k / V][k % V] = hn::Zero(tag);
   }
-  WeightTileCall::Fetch next_src = call.fetch_src;
-  WeightTileCall::Fetch next_diff = call.fetch_diff;
+  Fetch next_src = call.fetch_src;
+  Fetch next_diff = call.fetch_diff;
   for (std::int64_t r = 0; r < call.row_count; ++r) {
     const float* src = call.src + call.rows[r].src;
     const float* diff = call.diff + call.rows[r].diff;

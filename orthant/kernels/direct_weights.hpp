@@ -34,7 +34,7 @@ class WeightsKernel {
   };
   /// What the next unit reads, and how much of it is fetched per pixel and register tile of this unit.
   struct Ahead {
-    WeightTileCall::Fetch src, diff;
+    Fetch src, diff;
   };
   /// One thread's memory.
   struct Memory {
