@@ -10,13 +10,15 @@ namespace orthant::base {
 /// Sums and products of sizes that may come from a user; an overflow is an Error, never a wrap.
 inline std::int64_t checked_add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
-  if (__builtin_add_overflow(a, b, &sum)) fail(Exit::bad_data, "size {} + {} overflows 64 bits; use smaller sizes", a, b);
+  if (__builtin_add_overflow(a, b, &sum))
+    fail(Exit::bad_data, "size {} + {} overflows 64 bits; use smaller sizes", a, b);
   return sum;
 }
 
 inline std::int64_t checked_mul(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
-  if (__builtin_mul_overflow(a, b, &product)) fail(Exit::bad_data, "size {} x {} overflows 64 bits; use smaller sizes", a, b);
+  if (__builtin_mul_overflow(a, b, &product))
+    fail(Exit::bad_data, "size {} x {} overflows 64 bits; use smaller sizes", a, b);
   return product;
 }
 
