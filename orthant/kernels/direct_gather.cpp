@@ -14,8 +14,11 @@ namespace {
 // Weights of one panel and block of channels; stays in the second-level cache beside the source rows.
 constexpr std::int64_t panel_floats = 64 * 1024;
 
+// Threads share out panels of weights where each would meet fewer outputs than this.
+constexpr std::int64_t shared_outputs = 1024;
+
 // A dst of this size leaves the cache before its next reader comes.
-constexpr std::int64_t streamed_floats = 8 * 1024 * 1024;
+constexpr std::int64_t streamed_floats = 4 * 1024 * 1024;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t aligned(std::int64_t floats) { return ceil_div(floats, 16) * 16; }
@@ -44,10 +47,11 @@ struct GatherKernel::Part {
 
 GatherKernel::GatherKernel(Gather gather, Epilogue epilogue, int threads)
     : gather_(std::move(gather)), epilogue_(epilogue), tiles_(gather_tiles()), threads_(threads) {
-  blocks_ = choose_blocks(gather_, threads, false);
-  rows_ = plan_rows(gather_, blocks_);
   out_vectors_ = ceil_div(gather_.out, tiles_.lanes);
-  vectors_ = choose_vectors(tiles_, out_vectors_, blocks_.w);
+  vectors_ = choose_vectors(tiles_, out_vectors_, gather_.w.count);
+  const bool many_panels = outputs(gather_) < shared_outputs && panel_count() >= 4 * threads;
+  blocks_ = choose_blocks(gather_, many_panels ? 1 : 4 * threads, false);
+  rows_ = plan_rows(gather_, blocks_);
   dst_in_place_ = gather_.dst.strides.c == 1 || gather_.out == 1;
 
   const std::int64_t per_channel = std::max<std::int64_t>(taps(gather_) * vectors_ * tiles_.lanes, 1);
@@ -58,10 +62,11 @@ GatherKernel::GatherKernel(Gather gather, Epilogue epilogue, int threads)
                       gather_.out == out_vectors_ * tiles_.lanes;
   slide_ = can_slide();
   stream_ = dst_in_place_ && in_block_ == gather_.in && gather_.out % tiles_.lanes == 0 &&
-            tensor::volume(gather_.dst.extents) >= streamed_floats && tensor::is_dense(gather_.dst) &&
-            gather_.dst.offset % tiles_.lanes == 0;
+            tensor::volume(gather_.dst.extents) >= streamed_floats && tensor::is_pixel_list(gather_.dst) &&
+            gather_.dst.offset % tiles_.lanes == 0 && gather_.dst.strides.w % tiles_.lanes == 0;
   const std::int64_t units = std::max<std::int64_t>(block_count(gather_, blocks_), 1);
-  if (units < 4 * threads) panel_splits_ = std::min(panel_count(), ceil_div(4 * threads, units));
+  if (many_panels || units < 4 * threads)
+    panel_splits_ = std::min(panel_count(), ceil_div(4 * threads, many_panels ? 1 : units));
 }
 
 bool GatherKernel::can_slide() const {

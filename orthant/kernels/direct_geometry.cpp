@@ -52,6 +52,20 @@ void flatten_pixels(Gather& gather) {
   }
 }
 
+// Without taps along d the samples are planes of one deep sample, so that a unit can have several.
+void join_samples(Gather& gather) {
+  const Axis& d = gather.d;
+  const bool flat = d.count == 1 && d.src_extent == 1 && d.taps.size() == 1 && d.taps[0].offset == 0 && d.first == 0;
+  if (!flat) return;
+  gather.d.count = gather.d.src_extent = gather.dst.extents.n;
+  gather.d.step = gather.d.src_step = 1;
+  for (tensor::Layout* layout : {&gather.src, &gather.dst}) {
+    layout->extents.d = layout->extents.n;
+    layout->strides.d = layout->strides.n;
+    layout->extents.n = 1;
+  }
+}
+
 std::int64_t reach(const Axis& axis, std::int64_t outputs) {
   const Range cells = cells_read(axis, {0, outputs});
   return cells.hi - cells.lo;
@@ -94,6 +108,7 @@ Gather forward_gather(const model::ConvTask& task) {
                 .out = task.dst.extents.c / task.groups,
                 .window = task.window.size};
   flatten_pixels(gather);
+  join_samples(gather);
   return gather;
 }
 
@@ -112,6 +127,7 @@ std::vector<Gather> backward_data_gathers(const model::ConvTask& task) {
                   .window = task.window.size,
                   .transposed = true};
     flatten_pixels(gather);
+    join_samples(gather);
     if (gather.d.count * gather.h.count * gather.w.count > 0) gathers.push_back(std::move(gather));
   }
   return gathers;
@@ -126,24 +142,24 @@ tensor::Extent3 block_cells(const Gather& gather, const Blocks& blocks) {
   return {.d = reach(gather.d, blocks.d), .h = reach(gather.h, blocks.h), .w = reach(gather.w, blocks.w)};
 }
 
-Blocks choose_blocks(const Gather& gather, int threads, bool outputs_again) {
+Blocks choose_blocks(const Gather& gather, std::int64_t units, bool outputs_again) {
   // The source cells of a unit stay in the second-level cache; enough outputs share a panel of weights.
   constexpr std::int64_t source_floats = 96 * 1024;
   constexpr std::int64_t output_floats = 128 * 1024;
   constexpr std::int64_t enough_outputs = 256;
   constexpr std::int64_t widest = 512, narrowest = 64;
-  const std::int64_t wanted = 4 * threads;
-  const auto fits = [&](const Blocks& blocks) {
+  const auto fits = [&](const Blocks& blocks, std::int64_t limit) {
     const tensor::Extent3 cells = block_cells(gather, blocks);
     const std::int64_t outputs = blocks.d * blocks.h * blocks.w;
-    return cells.d * cells.h * cells.w * gather.in <= source_floats &&
+    return cells.d * cells.h * cells.w * gather.in <= limit &&
            (!outputs_again || outputs <= enough_outputs || outputs * gather.out <= output_floats);
   };
   Blocks blocks{.d = 1, .h = std::max<std::int64_t>(gather.h.count, 1), .w = std::max<std::int64_t>(gather.w.count, 1)};
   for (std::int64_t cuts = 2; blocks.w > widest; ++cuts) blocks.w = ceil_div(gather.w.count, cuts);
-  for (std::int64_t cuts = 2; blocks.h > 1 && !fits(blocks); ++cuts) blocks.h = ceil_div(gather.h.count, cuts);
-  while (blocks.w > 2 * narrowest && !fits(blocks)) blocks.w = ceil_div(blocks.w, 2);
-  for (std::int64_t cuts = 2; block_count(gather, blocks) < wanted && blocks.h > 1 &&
+  for (std::int64_t cuts = 2; blocks.h > 1 && !fits(blocks, source_floats); ++cuts)
+    blocks.h = ceil_div(gather.h.count, cuts);
+  while (blocks.w > 2 * narrowest && !fits(blocks, source_floats)) blocks.w = ceil_div(blocks.w, 2);
+  for (std::int64_t cuts = 2; block_count(gather, blocks) < units && blocks.h > 1 &&
                               ceil_div(gather.h.count, cuts) * blocks.w >= enough_outputs;
        ++cuts) {
     blocks.h = ceil_div(gather.h.count, cuts);
@@ -151,11 +167,13 @@ Blocks choose_blocks(const Gather& gather, int threads, bool outputs_again) {
   while (blocks.d < gather.d.count && blocks.d * blocks.h * blocks.w < enough_outputs) {
     Blocks deeper = blocks;
     ++deeper.d;
-    if (!fits(deeper) || block_count(gather, deeper) < wanted) break;
+    if (!fits(deeper, 2 * source_floats) || block_count(gather, deeper) < units) break;
     blocks = deeper;
   }
   return blocks;
 }
+
+std::int64_t outputs(const Gather& gather) { return gather.d.count * gather.h.count * gather.w.count; }
 
 Unit unit_at(const Gather& gather, const Blocks& blocks, std::int64_t index) {
   const auto next = [&index](std::int64_t count, std::int64_t block) {

@@ -44,6 +44,8 @@ struct Gather {
 };
 
 std::int64_t taps(const Gather& gather);
+/// Per sample and channel.
+std::int64_t outputs(const Gather& gather);
 
 Gather forward_gather(const model::ConvTask& task);
 std::vector<Gather> backward_data_gathers(const model::ConvTask& task);
@@ -55,8 +57,9 @@ struct Blocks {
 std::int64_t block_count(const Gather& gather, const Blocks& blocks);
 /// Cells of the source that one unit reads, per dim.
 tensor::Extent3 block_cells(const Gather& gather, const Blocks& blocks);
-/// With `outputs_again` the outputs of a unit are read many times, and have to fit the cache too.
-Blocks choose_blocks(const Gather& gather, int threads, bool outputs_again);
+/// At least `units` units if they are not too small for it. With `outputs_again` the outputs of a unit are read many
+/// times, and have to fit the cache too.
+Blocks choose_blocks(const Gather& gather, std::int64_t units, bool outputs_again);
 
 /// The outputs of one unit; units go through d fastest, then h, w, group, sample.
 struct Unit {

@@ -42,7 +42,7 @@ struct RowPair {
   std::int64_t diff = 0;
 };
 
-/// weights[t][o] += sum over rows and pixels of src[t] * diff[o] for t rows and v vectors of o.
+/// weights[t][o] += (or, without `add`, =) sum over rows and pixels of src[t] * diff[o] for t rows and v vectors of o.
 struct WeightTileCall {
   const float* src = nullptr;
   std::int64_t src_step = 0;
@@ -53,9 +53,10 @@ struct WeightTileCall {
   std::int64_t pixels = 0;  ///< per row
   float* weights = nullptr;
   std::int64_t weights_step = 0;
-  std::int64_t src_row = 0;         ///< stacked tiles: from source row to source row
-  std::int64_t tap_step = 0;        ///< sliding and stacked tiles: weight rows from tap to tap, from row to row
-  std::int64_t tail = 0;            ///< lanes of the last vector
+  std::int64_t src_row = 0;   ///< stacked tiles: from source row to source row
+  std::int64_t tap_step = 0;  ///< sliding and stacked tiles: weight rows from tap to tap, from row to row
+  std::int64_t tail = 0;      ///< lanes of the last vector
+  bool add = true;
   Fetch fetch_src{}, fetch_diff{};  ///< once per pixel
 };
 

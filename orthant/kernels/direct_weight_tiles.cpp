@@ -33,9 +33,9 @@ HWY_INLINE void add_to(const WeightTileCall& call, const Vector (&sum)[T][V]) {
     for (int v = 0; v < V; ++v) {
       float* to = call.weights + t * call.weights_step + v * lanes;
       if (v + 1 < V) {
-        hn::StoreU(hn::Add(sum[t][v], hn::LoadU(tag, to)), tag, to);
+        hn::StoreU(call.add ? hn::Add(sum[t][v], hn::LoadU(tag, to)) : sum[t][v], tag, to);
       } else {
-        hn::BlendedStore(hn::Add(sum[t][v], hn::MaskedLoad(mask, tag, to)), mask, tag, to);
+        hn::BlendedStore(call.add ? hn::Add(sum[t][v], hn::MaskedLoad(mask, tag, to)) : sum[t][v], mask, tag, to);
       }
     }
   }

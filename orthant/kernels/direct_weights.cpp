@@ -23,7 +23,7 @@ WeightsKernel::WeightsKernel(Gather gather, bool bias, int threads)
     : gather_(std::move(gather)), bias_(bias), tiles_(weight_tiles()), threads_(threads) {
   const std::int64_t out_vectors = ceil_div(gather_.out, tiles_.lanes);
   vectors_ = static_cast<int>(std::min<std::int64_t>(out_vectors == 3 ? 3 : 2, out_vectors));
-  blocks_ = choose_blocks(gather_, threads, true);
+  blocks_ = choose_blocks(gather_, 4 * threads, true);
   rows_ = plan_rows(gather_, blocks_);
   diff_in_place_ = gather_.dst.strides.c == 1 || gather_.out == 1;
   panels_ = ceil_div(out_vectors, vectors_);
@@ -32,7 +32,11 @@ WeightsKernel::WeightsKernel(Gather gather, bool bias, int threads)
            gather_.w.taps.size() == slide_taps && gather_.in > 1;
   chunks_ = ceil_div(slide_ ? gather_.in : run_length(), slide_ ? tiles_.slide_rows : tiles_.rows[vectors_ - 1]);
   items_ = panels_ * run_count() * chunks_;
-  share_pixels_ = threads == 1 || weights_floats() <= partial_limit_floats || items_ < 8 * threads;
+  share_pixels_ = threads > 1 && (weights_floats() <= partial_limit_floats || items_ < 8 * threads);
+  if (!share_pixels_) {
+    blocks_ = choose_blocks(gather_, 1, true);
+    rows_ = plan_rows(gather_, blocks_);
+  }
 }
 
 std::string WeightsKernel::variant() const {
@@ -60,7 +64,7 @@ std::int64_t WeightsKernel::run_length() const {
 std::int64_t WeightsKernel::weights_floats() const { return gather_.groups * taps(gather_) * gather_.in * gather_.out; }
 
 std::int64_t WeightsKernel::partial_floats() const {
-  return aligned(channels()) + (share_pixels_ && threads_ > 1 ? aligned(weights_floats()) : 0);
+  return aligned(channels()) + (share_pixels_ ? aligned(weights_floats()) : 0);
 }
 
 std::int64_t WeightsKernel::thread_floats() const {
@@ -86,6 +90,7 @@ WeightsKernel::Memory WeightsKernel::memory(const Arguments& arguments, int thre
 
 void WeightsKernel::prepare(const Arguments& arguments, int thread) const {
   std::fill_n(partial(arguments, thread), partial_floats(), 0.0F);
+  if (!share_pixels_ && block_count(gather_, blocks_) > 0) return;
   const Range mine = share(weights_floats(), thread, threads_);
   std::fill_n(arguments.diff_weights + mine.lo, length(mine), 0.0F);
 }
@@ -94,7 +99,7 @@ void WeightsKernel::run(const Arguments& arguments, int thread) const {
   const Memory own = memory(arguments, thread);
   Rows rows(gather_, rows_, arguments.src, own.rows);
   float* bias = partial(arguments, thread);
-  float* weights = share_pixels_ && threads_ > 1 ? bias + aligned(channels()) : arguments.diff_weights;
+  float* weights = share_pixels_ ? bias + aligned(channels()) : arguments.diff_weights;
   const std::int64_t units = block_count(gather_, blocks_);
   const Range shared = share(units, thread, threads_);
   const Range walked = share_pixels_ ? shared : Range{0, units};
@@ -155,6 +160,8 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
   const std::int64_t runs_per_row = rows_.runs_over_w ? 1 : w_taps;
   const std::int64_t src_row =
       stack_ > 1 ? (gather_.h.taps[1].offset - gather_.h.taps[0].offset) * rows_.row : std::int64_t{0};
+  // The first unit of a group begins the sums, unless these are partial ones.
+  const bool add = share_pixels_ || unit.n > 0 || unit.d.lo > 0 || unit.h.lo > 0 || unit.w.lo > 0;
   std::int64_t row_held = -1;
   std::int64_t pairs = 0;
   weights += unit.group * taps(gather_) * gather_.in * gather_.out;
@@ -192,6 +199,7 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
          .src_row = src_row,
          .tap_step = slide_ ? gather_.in : w_taps * gather_.in,
          .tail = out - (vectors - 1) * tiles_.lanes,
+         .add = add,
          .fetch_src = {.from = ahead.src.from + done * ahead.src.step, .step = ahead.src.step},
          .fetch_diff = {.from = ahead.diff.from + done * ahead.diff.step, .step = ahead.diff.step}});
   }
@@ -226,7 +234,7 @@ void WeightsKernel::sum_bias(const Diff& diff, const Unit& unit, float* sums) co
 }
 
 void WeightsKernel::reduce(const Arguments& arguments, int thread) const {
-  if (share_pixels_ && threads_ > 1) {
+  if (share_pixels_) {
     const Range mine = share(weights_floats(), thread, threads_);
     for (int other = 0; other < threads_; ++other) {
       const float* from = partial(arguments, other) + aligned(channels());
