@@ -2,11 +2,12 @@
 """Draws the images of the documents as SVG, with nothing but Python itself.
 
 usage: draw_chart.py loss <metrics.csv> <out.svg>          the loss of a run over its steps
-       draw_chart.py bars <title> <unit> <out.svg>         "label<TAB>value" lines from stdin as horizontal bars
+       draw_chart.py layers <bench.json> <out.svg>         the longest steps of `orthant bench step --layers --json`
 """
 
 import csv
 import html
+import json
 import math
 import sys
 
@@ -59,28 +60,27 @@ def draw_loss(rows, height=320):
     return page(height, body)
 
 
-def draw_bars(title, unit, bars):
-    left, row = 250, 22
-    most = max(value for _, value in bars)
-    body = [text(WIDTH / 2, 22, f"{title} ({unit})", size=15)]
-    for i, (label, value) in enumerate(bars):
-        y, length = TOP + row * i, (WIDTH - left - 90) * value / most
-        body.append(text(left - 8, y + 14, label, "end", 12))
+def draw_layers(bench, most=16):
+    layers = sorted(bench["layers"], key=lambda layer: -layer["seconds"])
+    bars = [(layer["name"], layer["implementation"], 1e3 * layer["seconds"]) for layer in layers[:most]]
+    bars.append((f"{len(layers) - len(bars)} other steps", "", 1e3 * sum(layer["seconds"] for layer in layers[most:])))
+    left, row = 190, 22
+    title = f"{bench['network']}: milliseconds per step of the schedule, {1e3 * bench['seconds_best']:.0f} ms in all"
+    body = [text(WIDTH / 2, 22, title, size=15)]
+    for i, (name, implementation, value) in enumerate(bars):
+        y, length = TOP + row * i, (WIDTH - left - 250) * value / max(bar[2] for bar in bars)
+        body.append(text(left - 8, y + 14, name, "end", 12))
         body.append(f'<rect x="{left}" y="{y + 3}" width="{length:.1f}" height="{row - 7}" fill="{LINE}"/>')
-        body.append(text(left + length + 6, y + 14, f"{value:.3g}", "start", 12))
+        body.append(text(left + length + 6, y + 14, f"{value:.1f}  {implementation}", "start", 12))
     return page(TOP + row * len(bars) + 15, body)
 
 
 def main(arguments):
-    if len(arguments) == 3 and arguments[0] == "loss":
-        with open(arguments[1], newline="") as file:
-            drawing = draw_loss(list(csv.DictReader(file)))
-    elif len(arguments) == 4 and arguments[0] == "bars":
-        bars = [(label, float(value)) for label, value in (line.rstrip("\n").split("\t") for line in sys.stdin)]
-        drawing = draw_bars(arguments[1], arguments[2], bars)
-    else:
+    if len(arguments) != 3 or arguments[0] not in ("loss", "layers"):
         sys.exit(__doc__)
-    with open(arguments[-1], "w") as file:
+    with open(arguments[1], newline="") as file:
+        drawing = draw_loss(list(csv.DictReader(file))) if arguments[0] == "loss" else draw_layers(json.load(file))
+    with open(arguments[2], "w") as file:
         file.write(drawing)
 
 
