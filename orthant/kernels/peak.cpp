@@ -89,10 +89,10 @@ Sample fastest(int threads, std::int64_t rounds, int runs) {
 }  // namespace
 
 double fma_peak_gflops(int threads) {
-  constexpr double wanted_seconds = 0.02;
+  constexpr double wanted_seconds = 0.004;
   std::int64_t rounds = 100'000;
   while (fastest(threads, rounds, 3).seconds < wanted_seconds) rounds *= 2;
-  const Sample best = fastest(threads, rounds, 10);
+  const Sample best = fastest(threads, rounds, 50);
   return best.flops / best.seconds * 1e-9;
 }
 

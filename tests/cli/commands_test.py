@@ -31,10 +31,10 @@ class Commands(ProgramTest):
 
         self.assertIn("weights     out/weights.safetensors", text)
         self.assertEqual(sorted(os.listdir(self.folder / "out")), ["log.txt", "metrics.csv", "run.yaml", "weights.safetensors"])
-        rows = list(csv.DictReader(open(self.folder / "out/metrics.csv")))
+        rows = list(csv.DictReader((self.folder / "out/metrics.csv").read_text().splitlines()))
         self.assertEqual([row["step"] for row in rows], ["1", "2", "3", "4"])
         self.assertEqual([row["epoch"] for row in rows], ["1", "1", "2", "2"])
-        trace = json.load(open(self.folder / "trace.json"))["traceEvents"]
+        trace = json.loads((self.folder / "trace.json").read_text())["traceEvents"]
         self.assertEqual(trace[1]["ph"], "X")
         self.assertTrue({"implementation", "flops", "buffers"} <= set(trace[1]["args"]))
         self.expect_error(74, "holds a run already", "train", "run.yaml")
@@ -64,7 +64,7 @@ class Commands(ProgramTest):
         numpy.save(self.folder / "y.npy", numpy.zeros((2, 4), "f4"))
         arguments = ["step", "cosmoflow", "--set", "dropout=0", "--input", "x.npy", "--target", "y.npy", "--seed", "3"]
         printed = json.loads(self.expect_success(*arguments, "--dump", "out", "--input-gradient", "--json"))
-        result = json.load(open(self.folder / "out/result.json"))
+        result = json.loads((self.folder / "out/result.json").read_text())
 
         self.assertEqual(printed, result)
         self.assertGreater(result["loss"], 0)
