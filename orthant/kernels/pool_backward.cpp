@@ -31,6 +31,7 @@ class PoolBackward final : public Primitive {
         depth_(d_),
         height_(h_),
         width_(w_),
+        most_readers_in_row_(most_readers(width_)),
         most_rows_(most_readers(depth_) * most_readers(height_)),
         team_(team_for(2 * tensor::volume(task.src.extents), threads)) {
     check_invertible(task.activation);
@@ -39,7 +40,7 @@ class PoolBackward final : public Primitive {
     }
     if (task.kind == model::PoolKind::max) argmax_bytes_ = model::argmax_bytes(task.window);
     for (std::int64_t o = 0; o < w_.dst; ++o) pixel_factors_.push_back(pixel_factor(o));
-    if (most_readers(width_) <= 2) list_pairs();
+    if (most_readers_in_row_ <= 2) list_pairs();
   }
 
   [[nodiscard]] std::string name() const override {
@@ -125,6 +126,7 @@ class PoolBackward final : public Primitive {
                               .row_factors = lists.factors,
                               .argmax = lists.argmax,
                               .row_taps = lists.taps,
+                              .one_reader = most_readers_in_row_ <= 1,
                               .row_count = list_rows(arguments, lists, {.n = n, .d = sd, .h = sh}),
                               .channels = task_.src.extents.c,
                               .src_pixels = w_.src,
@@ -165,7 +167,7 @@ class PoolBackward final : public Primitive {
   model::PoolTask task_;
   PoolDim d_, h_, w_;
   Readers depth_, height_, width_;
-  std::int64_t most_rows_;
+  std::int64_t most_readers_in_row_, most_rows_;
   int team_;
   std::int64_t argmax_bytes_ = 0;
   std::vector<float> pixel_factors_;

@@ -17,6 +17,7 @@ struct PoolGradientRow {
   const float* row_factors;      ///< average: one per row
   const void* const* argmax;     ///< max: the same rows of argmax
   const std::int32_t* row_taps;  ///< max: the index of the first tap by which each row's windows read this one
+  bool one_reader;               ///< no pixel has more than one reader in w
   std::int64_t row_count;
   std::int64_t channels, src_pixels, dst_pixels;
   std::int64_t dst_stride, src_stride;  ///< between pixels

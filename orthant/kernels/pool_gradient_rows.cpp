@@ -56,9 +56,29 @@ HWY_INLINE hn::Vec<D> chosen(D d, const PoolGradientRow& row, std::int64_t s, st
   return sum;
 }
 
+/// Windows that do not overlap: at most one reader in one row.
+template <class A>
+HWY_INLINE void choose_from_one(A activation, const PoolGradientRow& row) {
+  const float* diff_dst = row.rows[0];
+  const std::int32_t first_tap = row.row_taps[0];
+  for (std::int64_t s = 0; s < row.src_pixels; ++s) {
+    const std::int32_t reader = row.readers_begin[s];
+    const bool is_read = reader < row.readers_begin[s + 1];
+    const std::int64_t o = is_read ? row.readers_output[reader] : 0;
+    const std::int32_t tap = is_read ? first_tap + row.readers_tap[reader] : -1;
+    for_lanes(row.channels, [&](auto d, std::int64_t i) HWY_ATTR {
+      const hn::RebindToSigned<decltype(d)> di;
+      const auto is_chosen = hn::Eq(load_indices(d, row, 0, o * row.channels + i), hn::Set(di, tap));
+      const auto g = hn::LoadU(d, diff_dst + o * row.dst_stride + i);
+      finish(activation, d, row, hn::IfThenElseZero(hn::RebindMask(d, is_chosen), g), s * row.src_stride + i);
+    });
+  }
+}
+
 void max_gradient_row(const PoolGradientRow& args) {
   with_activation(args.kind, args.slope, [&](auto activation) HWY_ATTR {
     const PoolGradientRow row = args;  // a copy that no store can change stays in registers
+    if (row.one_reader && row.row_count == 1) return choose_from_one(activation, row);
     for (std::int64_t s = 0; s < row.src_pixels; ++s) {
       for_lanes(row.channels, [&](auto d, std::int64_t i) HWY_ATTR {
         finish(activation, d, row, chosen(d, row, s, i), s * row.src_stride + i);
