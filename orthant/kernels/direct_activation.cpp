@@ -8,8 +8,7 @@
 #include <hwy/highway.h>
 
 #include "orthant/kernels/activation_inl.hpp"
-
-#include <algorithm>
+#include "orthant/kernels/lanes_inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace orthant::kernels::direct::HWY_NAMESPACE {
@@ -18,14 +17,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 template <class Function>
 void each(const ActivateCall& call, Function function) {
-  const hn::ScalableTag<float> tag;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   for (std::int64_t p = 0; p < call.pixels; ++p) {
     float* values = call.values + p * call.step;
-    for (std::int64_t c = 0; c < call.channels; c += lanes) {
-      const auto mask = hn::FirstN(tag, static_cast<std::size_t>(std::min(lanes, call.channels - c)));
-      hn::BlendedStore(function.forward(tag, hn::MaskedLoad(mask, tag, values + c)), mask, tag, values + c);
-    }
+    kernels::HWY_NAMESPACE::for_lanes(call.channels, [&](auto tag, std::int64_t c) {
+      hn::StoreU(function.forward(tag, hn::LoadU(tag, values + c)), tag, values + c);
+    });
   }
 }
 

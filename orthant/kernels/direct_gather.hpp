@@ -52,7 +52,7 @@ class GatherKernel {
 
   Gather gather_;
   Epilogue epilogue_;
-  const Tiles& tiles_;
+  Tiles tiles_;
   int threads_;
   Blocks blocks_;
   RowPlan rows_;

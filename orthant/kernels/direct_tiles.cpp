@@ -7,14 +7,12 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "orthant/kernels/direct_tail_inl.hpp"
+
 #include <utility>
 
 HWY_BEFORE_NAMESPACE();
 namespace orthant::kernels::direct::HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using Tag = hn::ScalableTag<float>;
-using Vector = hn::Vec<Tag>;
 
 // Pixels per base pointer: reached as [base], [base + step], [base + 2 * step].
 constexpr int base_pixels = 3;
@@ -23,7 +21,7 @@ template <int P, int V>
 HWY_INLINE void start(const TileCall& call, Vector (&sum)[P][V]) {
   const Tag tag;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
-  const auto mask = hn::FirstN(tag, static_cast<std::size_t>(call.tail));
+  const Tail tail(call.tail);
 #pragma GCC unroll 32
   for (int p = 0; p < P; ++p) {
 #pragma GCC unroll 4
@@ -34,7 +32,7 @@ HWY_INLINE void start(const TileCall& call, Vector (&sum)[P][V]) {
       } else if (v + 1 < V) {
         sum[p][v] = hn::LoadU(tag, from);
       } else {
-        sum[p][v] = hn::MaskedLoad(mask, tag, from);
+        sum[p][v] = tail.load(from);
       }
     }
   }
@@ -49,10 +47,10 @@ struct Streamed {
 };
 
 struct Masked {
-  hn::Mask<Tag> mask;
+  Tail tail;
   HWY_INLINE void operator()(Vector value, float* to, bool last) const {
     if (last) {
-      hn::BlendedStore(value, mask, Tag(), to);
+      tail.store(value, to);
     } else {
       hn::StoreU(value, Tag(), to);
     }
@@ -87,7 +85,7 @@ HWY_INLINE void finish(const TileCall& call, Vector (&sum)[P][V]) {
   } else if (call.tail == lanes) {
     store_all<P, V>(call, sum, Whole{});
   } else {
-    store_all<P, V>(call, sum, Masked{hn::FirstN(tag, static_cast<std::size_t>(call.tail))});
+    store_all<P, V>(call, sum, Masked{Tail(call.tail)});
   }
 }
 
@@ -200,10 +198,7 @@ namespace orthant::kernels::direct {
 
 HWY_EXPORT(make_tiles);
 
-const Tiles& gather_tiles() {
-  static const Tiles tiles = HWY_DYNAMIC_DISPATCH(make_tiles)();
-  return tiles;
-}
+Tiles gather_tiles() { return HWY_DYNAMIC_DISPATCH(make_tiles)(); }
 
 }  // namespace orthant::kernels::direct
 #endif

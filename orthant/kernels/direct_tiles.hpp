@@ -103,7 +103,7 @@ struct WeightTiles {
   void (*pixel_sum)(const PixelSumCall&) = nullptr;
 };
 
-const Tiles& gather_tiles();
-const WeightTiles& weight_tiles();
+Tiles gather_tiles();
+WeightTiles weight_tiles();
 
 }  // namespace orthant::kernels::direct

@@ -7,14 +7,12 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "orthant/kernels/direct_tail_inl.hpp"
+
 #include <utility>
 
 HWY_BEFORE_NAMESPACE();
 namespace orthant::kernels::direct::HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using Tag = hn::ScalableTag<float>;
-using Vector = hn::Vec<Tag>;
 
 // Into the second-level cache: the first is full of what this call reads.
 HWY_INLINE void fetch(Fetch& next) {
@@ -26,7 +24,7 @@ template <int T, int V>
 HWY_INLINE void add_to(const WeightTileCall& call, const Vector (&sum)[T][V]) {
   const Tag tag;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
-  const auto mask = hn::FirstN(tag, static_cast<std::size_t>(call.tail));
+  const Tail tail(call.tail);
 #pragma GCC unroll 32
   for (int t = 0; t < T; ++t) {
 #pragma GCC unroll 4
@@ -35,7 +33,7 @@ HWY_INLINE void add_to(const WeightTileCall& call, const Vector (&sum)[T][V]) {
       if (v + 1 < V) {
         hn::StoreU(call.add ? hn::Add(sum[t][v], hn::LoadU(tag, to)) : sum[t][v], tag, to);
       } else {
-        hn::BlendedStore(call.add ? hn::Add(sum[t][v], hn::MaskedLoad(mask, tag, to)) : sum[t][v], mask, tag, to);
+        tail.store(call.add ? hn::Add(sum[t][v], tail.load(to)) : sum[t][v], to);
       }
     }
   }
@@ -45,7 +43,7 @@ template <int T, int V>
 void weight_tile(const WeightTileCall& call) {
   const Tag tag;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
-  const auto mask = hn::FirstN(tag, static_cast<std::size_t>(call.tail));
+  const Tail tail(call.tail);
   Vector sum[T][V];
 #pragma GCC unroll 32
   for (int t = 0; t < T; ++t) {
@@ -63,7 +61,7 @@ void weight_tile(const WeightTileCall& call) {
       Vector factor[V];
 #pragma GCC unroll 4
       for (int v = 0; v + 1 < V; ++v) factor[v] = hn::LoadU(tag, diff + v * lanes);
-      factor[V - 1] = hn::MaskedLoad(mask, tag, diff + (V - 1) * lanes);
+      factor[V - 1] = tail.load(diff + (V - 1) * lanes);
 #pragma GCC unroll 32
       for (int t = 0; t < T; ++t) {
         const Vector value = hn::Set(tag, src[t]);
@@ -90,7 +88,7 @@ HWY_INLINE void slide_step(const float* src, const Vector (&diff)[slide_taps], V
 template <int T>
 void slide(const WeightTileCall& call) {
   const Tag tag;
-  const auto mask = hn::FirstN(tag, static_cast<std::size_t>(call.tail));
+  const Tail tail(call.tail);
   Vector sum[slide_taps][T];
 #pragma GCC unroll 4
   for (int k = 0; k < slide_taps; ++k) {
@@ -108,7 +106,7 @@ void slide(const WeightTileCall& call) {
       fetch(next_diff);
       last[2] = last[1];
       last[1] = last[0];
-      last[0] = x < call.pixels ? hn::MaskedLoad(mask, tag, diff) : hn::Zero(tag);
+      last[0] = x < call.pixels ? tail.load(diff) : hn::Zero(tag);
       slide_step<T>(src, last, sum);
     }
   }
@@ -127,7 +125,7 @@ template <int T, int V>
 void stack(const WeightTileCall& call) {
   const Tag tag;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
-  const auto mask = hn::FirstN(tag, static_cast<std::size_t>(call.tail));
+  const Tail tail(call.tail);
   Vector sum[stack_rows][T][V];
 #pragma GCC unroll 4
   for (int b = 0; b < stack_rows; ++b) {
@@ -145,7 +143,7 @@ void stack(const WeightTileCall& call) {
       Vector factor[V];
 #pragma GCC unroll 4
       for (int v = 0; v + 1 < V; ++v) factor[v] = hn::LoadU(tag, diff + v * lanes);
-      factor[V - 1] = hn::MaskedLoad(mask, tag, diff + (V - 1) * lanes);
+      factor[V - 1] = tail.load(diff + (V - 1) * lanes);
 #pragma GCC unroll 4
       for (int b = 0; b < stack_rows; ++b) {
 #pragma GCC unroll 8
@@ -166,17 +164,17 @@ void pixel_sum(const PixelSumCall& call) {
   const Tag tag;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   for (std::int64_t c = 0; c < call.channels; c += lanes) {
-    const auto mask = hn::FirstN(tag, static_cast<std::size_t>(std::min(lanes, call.channels - c)));
-    Vector even = hn::MaskedLoad(mask, tag, call.sums + c);
+    const Tail tail(std::min(lanes, call.channels - c));
+    Vector even = tail.load(call.sums + c);
     Vector odd = hn::Zero(tag);
     const float* diff = call.diff + c;
     std::int64_t x = 0;
     for (; x + 1 < call.pixels; x += 2, diff += 2 * call.diff_step) {
-      even = hn::Add(even, hn::MaskedLoad(mask, tag, diff));
-      odd = hn::Add(odd, hn::MaskedLoad(mask, tag, diff + call.diff_step));
+      even = hn::Add(even, tail.load(diff));
+      odd = hn::Add(odd, tail.load(diff + call.diff_step));
     }
-    if (x < call.pixels) even = hn::Add(even, hn::MaskedLoad(mask, tag, diff));
-    hn::BlendedStore(hn::Add(even, odd), mask, tag, call.sums + c);
+    if (x < call.pixels) even = hn::Add(even, tail.load(diff));
+    tail.store(hn::Add(even, odd), call.sums + c);
   }
 }
 
@@ -223,10 +221,7 @@ namespace orthant::kernels::direct {
 
 HWY_EXPORT(make_weight_tiles);
 
-const WeightTiles& weight_tiles() {
-  static const WeightTiles tiles = HWY_DYNAMIC_DISPATCH(make_weight_tiles)();
-  return tiles;
-}
+WeightTiles weight_tiles() { return HWY_DYNAMIC_DISPATCH(make_weight_tiles)(); }
 
 }  // namespace orthant::kernels::direct
 #endif

@@ -63,7 +63,7 @@ class WeightsKernel {
 
   Gather gather_;
   bool bias_;
-  const WeightTiles& tiles_;
+  WeightTiles tiles_;
   int threads_;
   Blocks blocks_;
   RowPlan rows_;

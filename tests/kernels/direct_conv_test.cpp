@@ -5,6 +5,7 @@
 #include "tests/support/random.hpp"
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include <algorithm>
 
@@ -23,6 +24,8 @@ struct Problem {
   Window window{};
   std::int64_t groups = 1;
 };
+
+const Window three{.size = tensor::cube(3), .pad_lo = tensor::cube(1), .pad_hi = tensor::cube(1)};
 
 enum class Order { channels_last, channels_first, room };
 
@@ -111,7 +114,6 @@ TEST(DirectConv, IsRightInsideLargerBuffers) {
 }
 
 TEST(DirectConv, IsRightOnFirstLayers) {
-  const Window three{.size = tensor::cube(3), .pad_lo = tensor::cube(1), .pad_hi = tensor::cube(1)};
   const Window seven{.size = tensor::square(7), .stride = tensor::square(2), .pad_lo = {0, 3, 3}, .pad_hi = {0, 3, 3}};
   const Window eleven{
       .size = tensor::square(11), .stride = tensor::square(4), .pad_lo = {0, 2, 2}, .pad_hi = {0, 2, 2}};
@@ -123,7 +125,6 @@ TEST(DirectConv, IsRightOnFirstLayers) {
 }
 
 TEST(DirectConv, IsRightWhereBlocksAreCut) {
-  const Window three{.size = tensor::cube(3), .pad_lo = tensor::cube(1), .pad_hi = tensor::cube(1)};
   const Window two{.size = tensor::cube(2), .stride = tensor::cube(2)};
   expect_all_passes_right({.in = 150, .out = 40, .extents = {2, 3, 9}, .window = three}, Order::channels_last);
   expect_all_passes_right({.in = 2, .out = 5, .extents = {2, 3, 1100}, .window = three}, Order::channels_last);
@@ -133,7 +134,6 @@ TEST(DirectConv, IsRightWhereBlocksAreCut) {
 }
 
 TEST(DirectConv, AppliesEveryActivation) {
-  const Window three{.size = tensor::cube(3), .pad_lo = tensor::cube(1), .pad_hi = tensor::cube(1)};
   for (const model::ActivationKind kind : {model::ActivationKind::relu, model::ActivationKind::leaky_relu,
                                            model::ActivationKind::tanh, model::ActivationKind::sigmoid}) {
     for (const Order order : {Order::channels_last, Order::channels_first}) {
@@ -143,6 +143,26 @@ TEST(DirectConv, AppliesEveryActivation) {
       expect_right(task, text_of(problem));
     }
   }
+}
+
+TEST(DirectConv, IsRightOnEveryInstructionSet) {
+  const auto supported = hwy::SupportedTargets();
+  std::string names;
+  for (auto targets = supported; targets != 0; targets &= targets - 1) {
+    hwy::SetSupportedTargetsForTest(targets);
+    hwy::GetChosenTarget().DeInit();
+    const Problem problem{.in = 4, .out = 19, .extents = {2, 5, 31}, .window = three};
+    names += kernels::make_direct_conv(task_of(problem, Pass::forward, Order::channels_last), 1)->name() + ' ';
+    expect_all_passes_right(problem, Order::channels_last);
+    Random random(4);
+    for (int count = 0; count < 20; ++count) {
+      expect_all_passes_right(random_problem(random), Order::channels_last);
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().DeInit();
+
+  EXPECT_NE(names.find(":scalar:"), std::string::npos) << names;
 }
 
 }  // namespace
