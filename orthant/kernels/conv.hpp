@@ -16,9 +16,12 @@ std::unique_ptr<Primitive> make_onednn_conv(const model::ConvTask& task, int thr
 /// F(2,3) Winograd in every dim with three taps, or null where it does not apply (strides, dilation, other windows).
 std::unique_ptr<Primitive> make_winograd_conv(const model::ConvTask& task, int threads);
 
+/// Matrix products over pixels, or null where windows overlap, are padded or grouped.
+std::unique_ptr<Primitive> make_matrix_conv(const model::ConvTask& task, int threads);
+
 /// Every way to run a task, the one that make_conv takes first.
 struct ConvCandidate {
-  std::string algorithm;  ///< "onednn", "direct", "winograd"
+  std::string algorithm;  ///< "onednn", "direct", "winograd", "matrix"
   std::unique_ptr<Primitive> primitive;
 };
 std::vector<ConvCandidate> conv_candidates(const model::ConvTask& task, int threads);

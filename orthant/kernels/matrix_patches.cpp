@@ -1,0 +1,80 @@
+#include "orthant/kernels/matrix_patches.hpp"
+
+#include "orthant/kernels/team.hpp"
+
+namespace orthant::kernels::matrix {
+namespace {
+
+using tensor::Dim;
+
+bool is_flat(const model::ConvTask& task) {
+  return tensor::taps(task.window) == 1 && task.window.stride == tensor::cube(1) && tensor::is_pixel_list(task.src) &&
+         tensor::is_pixel_list(task.dst);
+}
+
+bool is_covered(const Patches& patches, Dim dim, std::int64_t cell) {
+  const std::int64_t stride = patches.window.stride[dim];
+  return cell / stride < patches.dst.extents[dim] && cell % stride < patches.window.size[dim];
+}
+
+}  // namespace
+
+std::int64_t Patches::dst_offset(std::int64_t line) const {
+  if (lines == 1) return dst.offset;
+  const std::int64_t h = line % dst.extents.h;
+  const std::int64_t d = line / dst.extents.h % dst.extents.d;
+  const std::int64_t n = line / dst.extents.h / dst.extents.d;
+  return dst.offset + n * dst.strides.n + d * dst.strides.d + h * dst.strides.h;
+}
+
+std::int64_t Patches::src_offset(std::int64_t line, std::int64_t tap) const {
+  if (lines == 1 && taps() == 1) return src.offset;
+  const std::int64_t h = line % dst.extents.h * window.stride.h + tap / window.size.w % window.size.h;
+  const std::int64_t d = line / dst.extents.h % dst.extents.d * window.stride.d + tap / window.size.w / window.size.h;
+  const std::int64_t n = line / dst.extents.h / dst.extents.d;
+  return src.offset + n * src.strides.n + d * src.strides.d + h * src.strides.h + tap % window.size.w * src.strides.w;
+}
+
+bool applies(const model::ConvTask& task) {
+  for (const Dim dim : tensor::spatial_dims) {
+    const std::int64_t size = task.window.size[dim];
+    if (task.window.pad_lo[dim] != 0 || task.window.pad_hi[dim] != 0) return false;
+    if (size > 1 && (size > task.window.stride[dim] || task.window.dilation[dim] != 1)) return false;
+  }
+  const auto packed = [](const tensor::Layout& layout) { return layout.extents.c == 1 || layout.strides.c == 1; };
+  return task.groups == 1 && packed(task.src) && packed(task.dst);
+}
+
+Patches patches_of(const model::ConvTask& task) {
+  Patches patches{.src = task.src, .dst = task.dst, .window = task.window};
+  patches.line_pixels = is_flat(task) ? tensor::pixels(task.dst.extents) : task.dst.extents.w;
+  patches.lines = tensor::pixels(task.dst.extents) / patches.line_pixels;
+  patches.src_step = task.src.strides.w * task.window.stride.w;
+  patches.dst_step = task.dst.strides.w;
+  return patches;
+}
+
+bool covers_src(const Patches& patches) {
+  return std::all_of(tensor::spatial_dims.begin(), tensor::spatial_dims.end(), [&](Dim dim) {
+    return patches.window.size[dim] == patches.window.stride[dim] &&
+           patches.dst.extents[dim] * patches.window.stride[dim] == patches.src.extents[dim];
+  });
+}
+
+void zero_uncovered(const Patches& patches, float* src, int index, int parts) {
+  const tensor::Shape& extents = patches.src.extents;
+  const tensor::Shape& strides = patches.src.strides;
+  const std::int64_t rows = extents.n * extents.d * extents.h;
+  for (std::int64_t row = share(rows, index, parts); row < share(rows, index + 1, parts); ++row) {
+    const std::int64_t h = row % extents.h;
+    const std::int64_t d = row / extents.h % extents.d;
+    const std::int64_t n = row / extents.h / extents.d;
+    const bool covered = is_covered(patches, Dim::d, d) && is_covered(patches, Dim::h, h);
+    float* first = src + patches.src.offset + n * strides.n + d * strides.d + h * strides.h;
+    for (std::int64_t w = 0; w < extents.w; ++w) {
+      if (!covered || !is_covered(patches, Dim::w, w)) std::fill_n(first + w * strides.w, extents.c, 0.0F);
+    }
+  }
+}
+
+}  // namespace orthant::kernels::matrix

@@ -1,0 +1,188 @@
+#include "orthant/kernels/matrix_conv.hpp"
+#include "orthant/kernels/matrix_patches.hpp"
+#include "orthant/kernels/matrix_tiles.hpp"
+#include "orthant/kernels/simd.hpp"
+#include "orthant/kernels/team.hpp"
+
+namespace orthant::kernels::matrix {
+namespace {
+
+using model::ConvTask;
+
+constexpr std::int64_t block_pixels = 192;
+constexpr std::int64_t line_floats = 16;  // of a cache line
+constexpr std::int64_t most_partial_floats = 1 << 20;
+
+/// diff_weights(tap)[i][o] = sum over pixels of src(tap)[i] * diff_dst[o]. Blocks of pixels of both are cut into panels
+/// in scratch. Threads share the pixels and add up what they have, or, where weights are many, share the columns.
+class WeightGradient final : public Primitive {
+ public:
+  WeightGradient(const ConvTask& task, int threads)
+      : patches_(patches_of(task)),
+        threads_(threads),
+        rows_(task.src.extents.c),
+        columns_(task.dst.extents.c),
+        row_panels_((rows_ + tiles_.most_rows - 1) / tiles_.most_rows),
+        row_panel_((rows_ + row_panels_ - 1) / row_panels_),
+        column_panels_((columns_ + tiles_.panel - 1) / tiles_.panel) {
+    const bool few_weights = weights() <= most_partial_floats && patches_.pixels() >= 2048 * threads;
+    by_pixels_ = threads == 1 || few_weights || column_panels_ < threads;
+  }
+
+  [[nodiscard]] std::string name() const override { return "orthant:matrix:" + simd_target(); }
+  [[nodiscard]] std::int64_t scratch_bytes() const override {
+    const std::int64_t partial = by_pixels_ ? (threads_ - 1) * weights() : 0;
+    return (threads_ * thread_floats() + partial) * static_cast<std::int64_t>(sizeof(float));
+  }
+
+  void execute(const Context& /*context*/, std::span<void* const> arguments, void* scratch) override {
+    const Memory memory{.src = static_cast<const float*>(arguments[0]),
+                        .diff = static_cast<const float*>(arguments[1]),
+                        .weights = static_cast<float*>(arguments[2]),
+                        .packed = static_cast<float*>(scratch),
+                        .partial = static_cast<float*>(scratch) + threads_ * thread_floats()};
+    run_team(threads_, [&](int thread, int team) {
+      for (int part = thread; part < threads_; part += team) run(memory, part);
+    });
+    if (!by_pixels_ || threads_ == 1) return;
+    run_team(threads_, [&](int thread, int team) { add_partials(memory, thread, team); });
+  }
+
+ private:
+  struct Memory {
+    const float* src = nullptr;
+    const float* diff = nullptr;
+    float* weights = nullptr;
+    float* packed = nullptr;
+    float* partial = nullptr;
+  };
+  struct Range {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+
+  [[nodiscard]] std::int64_t weights() const { return patches_.taps() * rows_ * columns_; }
+  [[nodiscard]] std::int64_t diff_floats() const { return column_panels_ * tiles_.panel * block_pixels; }
+  [[nodiscard]] std::int64_t thread_floats() const {
+    constexpr std::int64_t line = 16;
+    return (diff_floats() + row_panels_ * row_panel_ * block_pixels + line - 1) / line * line;
+  }
+
+  void run(const Memory& memory, int part) const {
+    Range pixels{0, patches_.pixels()};
+    Range panels{0, column_panels_};
+    Range& cut = by_pixels_ ? pixels : panels;
+    cut = {share(cut.end, part, threads_), share(cut.end, part + 1, threads_)};
+    float* sums = by_pixels_ && part > 0 ? memory.partial + (part - 1) * weights() : memory.weights;
+    float* diff = memory.packed + part * thread_floats();
+    if (pixels.begin == pixels.end) std::fill_n(sums, weights(), 0.0F);
+    for (std::int64_t begin = pixels.begin; begin < pixels.end; begin += block_pixels) {
+      const Range block{begin, std::min(begin + block_pixels, pixels.end)};
+      pack_diff(memory, block, panels, diff);
+      for (std::int64_t tap = 0; tap < patches_.taps(); ++tap) {
+        pack_src(memory, block, tap, diff + diff_floats());
+        add_products(diff, block, panels, begin == pixels.begin, sums + tap * rows_ * columns_,
+                     ahead_of(memory, block));
+      }
+    }
+  }
+
+  void pack_diff(const Memory& memory, Range pixels, Range panels, float* to) const {
+    const std::int64_t depth = pixels.end - pixels.begin;
+    const std::int64_t column = panels.begin * tiles_.panel;
+    to += column * depth;
+    patches_.visit(pixels.begin, pixels.end, [&](std::int64_t line, std::int64_t pixel, std::int64_t count) {
+      pack({.from = memory.diff + patches_.dst_offset(line) + pixel * patches_.dst_step + column,
+            .step = patches_.dst_step,
+            .depth = count,
+            .columns = std::min(panels.end * tiles_.panel, columns_) - column,
+            .to = to,
+            .panel = tiles_.panel,
+            .panel_step = tiles_.panel * depth});
+      to += count * tiles_.panel;
+    });
+  }
+
+  void pack_src(const Memory& memory, Range pixels, std::int64_t tap, float* to) const {
+    const std::int64_t depth = pixels.end - pixels.begin;
+    patches_.visit(pixels.begin, pixels.end, [&](std::int64_t line, std::int64_t pixel, std::int64_t count) {
+      pack({.from = memory.src + patches_.src_offset(line, tap) + pixel * patches_.src_step,
+            .step = patches_.src_step,
+            .depth = count,
+            .columns = rows_,
+            .to = to,
+            .panel = row_panel_,
+            .panel_step = row_panel_ * depth});
+      to += count * row_panel_;
+    });
+  }
+
+  /// What the next block of pixels reads, where that is one piece of memory per tensor.
+  struct Ahead {
+    const float* diff = nullptr;
+    std::int64_t diff_floats = 0;
+    const float* src = nullptr;
+    std::int64_t src_floats = 0;
+
+    [[nodiscard]] const float* at(std::int64_t position, const float* otherwise) const {
+      if (position < diff_floats) return diff + position;
+      position -= diff_floats;
+      return position < src_floats ? src + position : otherwise;
+    }
+  };
+  [[nodiscard]] Ahead ahead_of(const Memory& memory, Range pixels) const {
+    if (patches_.lines > 1) return {};
+    const std::int64_t count = std::min(block_pixels, patches_.pixels() - pixels.end);
+    return {.diff = memory.diff + patches_.dst.offset + pixels.end * patches_.dst_step,
+            .diff_floats = count * patches_.dst_step,
+            .src = memory.src + patches_.src.offset + pixels.end * patches_.src_step,
+            .src_floats = count * patches_.src_step};
+  }
+
+  void add_products(const float* packed, Range pixels, Range panels, bool first, float* sums,
+                    const Ahead& ahead) const {
+    std::int64_t position = 0;
+    TileCall call{
+        .a_row = 1, .a_step = row_panel_, .depth = pixels.end - pixels.begin, .c_row = columns_, .first = first};
+    for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
+      const std::int64_t column = panel * tiles_.panel;
+      call.b = packed + column * call.depth;
+      call.columns = std::min<std::int64_t>(tiles_.panel, columns_ - column);
+      for (std::int64_t row = 0; row < rows_; row += row_panel_) {
+        call.a = packed + diff_floats() + row * call.depth;
+        call.c = sums + row * columns_ + column;
+        call.ahead = ahead.at(position, call.a);
+        position += call.depth * line_floats;
+        call.ahead_row = call.depth * line_floats;
+        call.ahead_lines = call.depth;
+        tiles_.rows[static_cast<std::size_t>(std::min(row_panel_, rows_ - row) - 1)](call);
+      }
+    }
+  }
+
+  void add_partials(const Memory& memory, int thread, int team) const {
+    const std::int64_t begin = share(weights(), thread, team);
+    const std::int64_t end = share(weights(), thread + 1, team);
+    for (int part = 1; part < threads_; ++part) {
+      const float* from = memory.partial + (part - 1) * weights();
+      for (std::int64_t i = begin; i < end; ++i) memory.weights[i] += from[i];
+    }
+  }
+
+  const Tiles& tiles_ = tiles();
+  Patches patches_;
+  int threads_;
+  std::int64_t rows_, columns_;
+  std::int64_t row_panels_, row_panel_;
+  std::int64_t column_panels_;
+  bool by_pixels_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Primitive> make_weight_gradient(const ConvTask& task, int threads) {
+  if (task.bias) return nullptr;
+  return std::make_unique<WeightGradient>(task, threads);
+}
+
+}  // namespace orthant::kernels::matrix
