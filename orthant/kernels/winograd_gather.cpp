@@ -45,8 +45,8 @@ class Gather final : public Primitive {
   std::int64_t lanes_, panel_, padded_out_;
   int points_;
   Blocking blocking_;
-  const Transforms& transforms_;
-  const direct::Tiles& tiles_;
+  Transforms transforms_;
+  direct::Tiles tiles_;
   Scratch scratch_;
   std::int64_t weights_at_, transposed_at_, in_points_at_, out_points_at_, cells_at_, zeros_at_, trash_at_;
 };

@@ -179,8 +179,8 @@ namespace orthant::kernels::winograd {
 
 HWY_EXPORT(make_table);
 
-const Transforms& transforms(bool three_d, bool three_h, bool three_w) {
-  static const std::array<Transforms, 8> table = HWY_DYNAMIC_DISPATCH(make_table)();
+Transforms transforms(bool three_d, bool three_h, bool three_w) {
+  const std::array<Transforms, 8> table = HWY_DYNAMIC_DISPATCH(make_table)();
   return table[(three_d ? 4U : 0U) + (three_h ? 2U : 0U) + (three_w ? 1U : 0U)];
 }
 

@@ -31,6 +31,6 @@ struct Transforms {
 };
 
 /// `three` says per dim whether the window has three taps there; at least one must.
-const Transforms& transforms(bool three_d, bool three_h, bool three_w);
+Transforms transforms(bool three_d, bool three_h, bool three_w);
 
 }  // namespace orthant::kernels::winograd

@@ -52,8 +52,8 @@ class WeightGradient final : public Primitive {
   std::int64_t lanes_;
   int points_;
   std::int64_t in_block_, out_block_, in_blocks_, out_blocks_, parts_, block_tiles_;
-  const Transforms& transforms_;
-  const direct::WeightTiles& tiles_;
+  Transforms transforms_;
+  direct::WeightTiles tiles_;
   std::unique_ptr<Primitive> bias_;  ///< sums diff_dst; null without a bias
   Scratch scratch_;
   std::int64_t bias_at_ = 0;
