@@ -1,6 +1,7 @@
 #include "orthant/kernels/conv.hpp"
 
 #include "orthant/kernels/factories.hpp"
+#include "orthant/kernels/simd.hpp"
 
 #include <algorithm>
 #include <array>
@@ -44,8 +45,14 @@ bool suits_winograd(const ConvTask& task) {
 /// Matrix products need whole panels of columns.
 bool suits_matrix(const ConvTask& task) { return std::min(src_channels(task), dst_channels(task)) >= 32; }
 
+/// With few channels oneDNN's brgconv, which AVX-512 machines have, is ahead of ours in the forward pass.
+bool suits_brgconv(const ConvTask& task) {
+  return task.pass == Pass::forward && src_channels(task) < 16 && simd_target() == "avx3";
+}
+
 Order preference(const ConvTask& task) {
   using enum Algorithm;
+  if (suits_brgconv(task)) return {onednn, direct, matrix, winograd};
   if (suits_winograd(task)) return {winograd, direct, onednn, matrix};
   if (suits_matrix(task)) return {matrix, direct, onednn, winograd};
   return {direct, onednn, matrix, winograd};
