@@ -48,7 +48,8 @@ TEST(Npy, ReadsWhatItWrote) {
 
 TEST(Npy, ReadsAllVersionsAndOddHeaders) {
   const test::TemporaryDirectory folder;
-  for (const char version : {1, 2, 3}) EXPECT_EQ(NpyFile(folder.write("a", npy(good_header, 24, version))).items(), 6);
+  for (const char version : {'\1', '\2', '\3'})
+    EXPECT_EQ(NpyFile(folder.write("a", npy(good_header, 24, version))).items(), 6);
   EXPECT_EQ(
       NpyFile(folder.write("b", npy("{\"shape\":(6,),\"fortran_order\":False,\"descr\":\"<f4\"}   \n", 24))).items(),
       6);
