@@ -21,7 +21,10 @@ import program
 
 STEPS = 10
 LOSS_LIMIT = 1e-4
-WEIGHT_LIMIT = 1e-3  # of the way that a parameter went in ten steps
+# Of the way that a parameter went, besides the rounding of ten additions in float. A ReLU that rounding flips moves a
+# gradient by some thousandths; a wrong update rule is off by tenths.
+WEIGHT_LIMIT = 2e-2
+ROUNDING = 3e-7
 
 COSMOFLOW = {"model": "cosmoflow", "input": "4x16x16x16", "settings": {"dropout": 0}, "mini_batch": 2}
 COSMOFLOW_NORM = {**COSMOFLOW, "settings": {"dropout": 0, "batch_norm": True}, "mini_batch": 4}
@@ -32,8 +35,8 @@ CASES = [
     ("sgd", COSMOFLOW, {"kind": "sgd"}, 0.01, lambda p: SGD(p, 0.01), None),
     ("momentum", COSMOFLOW, {"kind": "sgd", "momentum": 0.9}, 0.003, lambda p: SGD(p, 0.003, momentum=0.9), None),
     ("adam", COSMOFLOW, "adam", 1e-4, lambda p: Adam(p, 1e-4), None),
-    ("adam, normalised", COSMOFLOW_NORM, {"kind": "adam", "beta2": 0.99}, 1e-4,
-     lambda p: Adam(p, 1e-4, betas=(0.9, 0.99)), None),
+    ("adam, normalised", COSMOFLOW_NORM, {"kind": "adam", "beta2": 0.99, "epsilon": 1e-6}, 1e-5,
+     lambda p: Adam(p, 1e-5, betas=(0.9, 0.99), eps=1e-6), None),
     ("momentum", UNET, {"kind": "sgd", "momentum": 0.9}, 0.01, lambda p: SGD(p, 0.01, momentum=0.9), None),
     ("adam", UNET, {"kind": "adam"}, 1e-4, lambda p: Adam(p, 1e-4), None),
     ("nesterov, decay, steps", UNET, {"kind": "sgd", "momentum": 0.8, "nesterov": True, "weight_decay": 0.01},
@@ -98,9 +101,9 @@ def weight_problems(ours, model, start):
             problems.append(f"{name}: missing")
             continue
         begin, end = start[name].double().numpy(), value.numpy()
-        error = numpy.linalg.norm(ours[name] - end) / (numpy.linalg.norm(end - begin) + 1e-6 * numpy.linalg.norm(end))
-        if not error <= WEIGHT_LIMIT:
-            problems.append(f"{name}: off by {error:.1e} of its way")
+        error, way, size = (numpy.linalg.norm(item) for item in (ours[name] - end, end - begin, end))
+        if not error <= WEIGHT_LIMIT * way + ROUNDING * size:
+            problems.append(f"{name}: off by {error:.1e}, it went {way:.1e} and has size {size:.1e}")
     return problems
 
 
@@ -148,8 +151,7 @@ def main():
         with tempfile.TemporaryDirectory() as directory:
             problems = compare(case, args.orthant, pathlib.Path(directory))
         wrong += len(problems)
-        for problem in problems:
-            print("     ", problem)
+        print(*(f"      {problem}\n" for problem in problems[:20]), sep="", end="", flush=True)
     sys.exit(1 if wrong else 0)
 
 

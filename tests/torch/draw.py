@@ -12,22 +12,40 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 
-def fill(model, seed):
-    """Weights that keep signals of size one, biases, scales and statistics that matter."""
+def fill(model, seed, deep=False):
+    """Weights that keep signals of size one; biases, scales and statistics that matter.
+
+    `deep` residual networks amplify rounding until PyTorch in float has few digits left, and have millions of
+    activations, some of them at their kink: the last normalisation of every branch is made weak, and the biases of
+    normalisations so strong that few activations are near zero.
+    """
     random = numpy.random.RandomState(seed)
-    with torch.no_grad():
-        for name, value in model.state_dict().items():
-            shape = tuple(value.shape)
-            if not value.is_floating_point():
-                continue
-            if value.dim() > 1:
-                numbers = random.standard_normal(shape) * math.sqrt(1.5 / math.prod(shape[1:]))
-            elif name.endswith("running_var") or name.endswith("weight"):
-                numbers = random.uniform(0.5, 1.5, shape)
-            else:
-                numbers = random.standard_normal(shape) * 0.2
-            value.copy_(torch.from_numpy(numbers.astype("f4")))
+    weak = _last_of_branches(model) if deep else ()
+    for name, value in model.state_dict().items():
+        if not value.is_floating_point():
+            continue
+        numbers = _numbers(name, tuple(value.shape), random)
+        module, _, part = name.rpartition(".")
+        if deep and part == "bias" and f"{module}.running_var" in model.state_dict():
+            numbers = numpy.sign(numbers) * (0.3 if module in weak else 1.5)
+        elif part == "weight" and module in weak:
+            numbers *= 0.05
+        value.copy_(torch.from_numpy(numbers.astype("f4")))
     return model
+
+
+def _numbers(name, shape, random):
+    if len(shape) > 1:
+        return random.standard_normal(shape) * math.sqrt(1.5 / math.prod(shape[1:]))
+    if name.endswith("running_var") or name.endswith("weight"):
+        return random.uniform(0.5, 1.5, shape)
+    return random.standard_normal(shape) * 0.2
+
+
+def _last_of_branches(model):
+    """The last normalisation of every block that has a `downsample`: bn3 of a bottleneck, else bn2."""
+    blocks = [name for name, module in model.named_modules() if hasattr(module, "downsample")]
+    return {f"{block}.bn{3 if hasattr(model.get_submodule(block), 'bn3') else 2}" for block in blocks}
 
 
 def source(shape, seed):
