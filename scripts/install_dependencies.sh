@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing, and nothing when none is.
-# usage: scripts/install_dependencies.sh [--list] <group>...      groups: build test lint
+# usage: scripts/install_dependencies.sh [--list] <group>...      groups: build test lint peers
 set -euo pipefail
 
 build=(g++ cmake ninja-build make pkg-config libdnnl-dev libhwy-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev
@@ -8,6 +8,7 @@ build=(g++ cmake ninja-build make pkg-config libdnnl-dev libhwy-dev libfmt-dev n
 # Without OpenBLAS, torch computes in double on the reference BLAS, six times slower.
 test=(python3 python3-numpy python3-torch libopenblas0-pthread clang-format)
 lint=(clang-tidy)
+peers=(python3-venv)
 
 list_only=false
 wanted=()
@@ -17,8 +18,9 @@ for group in "$@"; do
     build) wanted+=("${build[@]}") ;;
     test) wanted+=("${test[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
+    peers) wanted+=("${peers[@]}") ;;
     *)
-      echo "install_dependencies: unknown group '$group'; the groups are build, test, lint" >&2
+      echo "install_dependencies: unknown group '$group'; the groups are build, test, lint, peers" >&2
       exit 64
       ;;
   esac

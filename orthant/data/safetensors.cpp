@@ -43,7 +43,7 @@ class EntryReader {
  public:
   EntryReader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
 
-  TensorEntry read() const {
+  [[nodiscard]] TensorEntry read() const {
     if (!json_.is_object() || json_.size() != 3) refuse("its entry must have dtype, shape and data_offsets");
     TensorEntry entry{.type = read_type(), .extents = read_numbers("shape")};
     const std::vector<std::int64_t> offsets = read_numbers("data_offsets");
@@ -63,7 +63,7 @@ class EntryReader {
     return *found;
   }
 
-  NumberType read_type() const {
+  [[nodiscard]] NumberType read_type() const {
     static const std::map<std::string, NumberType> types{{"F32", NumberType::f32},
                                                          {"F64", NumberType::f64},
                                                          {"F16", NumberType::f16},

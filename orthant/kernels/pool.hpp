@@ -47,17 +47,17 @@ bool is_global_average(const model::PoolTask& task);
 /// Makes one row of dst from the rows of src that its windows reach into.
 struct PoolRow {
   PoolDim w;
-  const float* const* rows;      ///< the first pixel of each
-  const std::int32_t* row_taps;  ///< max: the index of each row's first tap in the window
-  std::int64_t row_count;
-  std::int64_t channels;
-  std::int64_t src_stride, dst_stride;  ///< between pixels
-  float* dst;
-  void* argmax;  ///< max: one index per item, or null
-  std::int64_t argmax_bytes;
-  float divisor;          ///< average: of windows that lie inside in w
-  std::int64_t next_row;  ///< items from a row of src to the one that the next row of dst reads in its place
-  bool counts_padding;    ///< average: divisor holds for every window; else it is per tap in w
+  const float* const* rows = nullptr;      ///< the first pixel of each
+  const std::int32_t* row_taps = nullptr;  ///< max: the index of each row's first tap in the window
+  std::int64_t row_count = 0;
+  std::int64_t channels = 0;
+  std::int64_t src_stride = 0, dst_stride = 0;  ///< between pixels
+  float* dst = nullptr;
+  void* argmax = nullptr;  ///< max: one index per item, or null
+  std::int64_t argmax_bytes = 0;
+  float divisor = 1;           ///< average: of windows that lie inside in w
+  std::int64_t next_row = 0;   ///< items from a row of src to the one that the next row of dst reads in its place
+  bool counts_padding = true;  ///< average: divisor holds for every window; else it is per tap in w
 };
 
 /// Serial and vectorised.

@@ -48,7 +48,8 @@ class RingAverage final : public Primitive {
   }
 
  private:
-  static constexpr std::int64_t ring_items = 128 * 1024;  ///< half a megabyte: a part of the second-level cache
+  static constexpr std::int64_t ring_items =
+      std::int64_t{128} * 1024;  ///< half a megabyte: a part of the second-level cache
 
   struct Band {
     std::int64_t n, begin, end;

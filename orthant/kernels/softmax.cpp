@@ -72,7 +72,7 @@ void softmax_wide(const SoftmaxForward& args, std::int64_t pixels, std::int64_t 
 /// Few channels: vectors would be mostly empty, so a tile of pixels is gathered and its exponentials taken at once.
 void softmax_narrow(const SoftmaxForward& args, std::int64_t pixels, std::int64_t channels) {
   constexpr std::int64_t tile_items = 1024;
-  alignas(64) std::array<float, tile_items> tile;
+  alignas(64) std::array<float, tile_items> tile{};
   const std::int64_t rows = tile_items / channels;
   for (std::int64_t first = 0; first < pixels; first += rows) {
     const std::int64_t count = std::min(rows, pixels - first);

@@ -10,8 +10,6 @@
 namespace orthant::train {
 namespace {
 
-using base::Exit;
-using base::fail;
 using model::Document;
 using model::Fields;
 using Words = std::vector<std::string>;

@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 def fill(model, seed, deep=False):
     """Weights that keep signals of size one; biases, scales and statistics that matter.
 
-    `deep` residual networks amplify rounding until PyTorch in float has few digits left, and have millions of
+    `deep` networks amplify rounding until PyTorch in float has few digits left, and have millions of
     activations, some of them at their kink: the last normalisation of every branch is made weak, and the biases of
     normalisations so strong that few activations are near zero.
     """
