@@ -5,7 +5,8 @@
 #include "orthant/kernels/simd.hpp"
 
 #include <hwy/foreach_target.h>
-#include <hwy/highway.h>
+
+#include "orthant/kernels/direct_tail_inl.hpp"
 
 #include <array>
 
@@ -138,12 +139,11 @@ void map(const MapCall& call) {
                          HWY_ATTR { hn::StoreU(finish(value, bias), tag, call.out[j] + call.out_offset + c); });
   }
   if (c == call.channels) return;
-  const auto mask = hn::FirstN(tag, static_cast<std::size_t>(call.channels - c));
-  const Vector bias = call.bias != nullptr ? hn::MaskedLoad(mask, tag, call.bias + c) : zero;
-  map_box<D, H, W>([&](int i) HWY_ATTR { return hn::MaskedLoad(mask, tag, call.in[i] + call.in_offset + c); },
-                   [&](int j, Vector value) HWY_ATTR {
-                     hn::BlendedStore(finish(value, bias), mask, tag, call.out[j] + call.out_offset + c);
-                   });
+  const direct::HWY_NAMESPACE::Tail tail(call.channels - c);
+  const Vector bias = call.bias != nullptr ? tail.load(call.bias + c) : zero;
+  map_box<D, H, W>([&](int i) HWY_ATTR { return tail.load(call.in[i] + call.in_offset + c); },
+                   [&](int j, Vector value)
+                       HWY_ATTR { tail.store(finish(value, bias), call.out[j] + call.out_offset + c); });
 }
 
 template <bool apply, class Line>
