@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Trains the network of examples/demo.yaml and says what happens. usage: scripts/demo.sh <orthant>
 set -euo pipefail
+# Threads that wait must not spin: the demo may share the machine.
+export OMP_WAIT_POLICY=passive
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 orthant=$1
 
