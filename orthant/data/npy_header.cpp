@@ -108,7 +108,7 @@ class HeaderReader {
     return extent;
   }
 
-  NumberType number_type(const std::string& word) const {
+  [[nodiscard]] NumberType number_type(const std::string& word) const {
     static const std::map<std::string, NumberType> types{
         {"<f2", NumberType::f16}, {"<f4", NumberType::f32}, {"<f8", NumberType::f64}, {"|i1", NumberType::i8},
         {"<i2", NumberType::i16}, {"<i4", NumberType::i32}, {"<i8", NumberType::i64}, {"|u1", NumberType::u8},

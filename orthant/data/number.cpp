@@ -33,7 +33,7 @@ template <class From, class To>
 void convert_all(std::span<const std::byte> from, To* to, std::int64_t stride) {
   const auto count = static_cast<std::int64_t>(from.size() / sizeof(From));
   for (std::int64_t i = 0; i < count; ++i) {
-    From value;
+    From value{};
     std::memcpy(&value, from.data() + static_cast<std::size_t>(i) * sizeof(From), sizeof(From));
     to[i * stride] = static_cast<To>(value);  // NOLINT(bugprone-signed-char-misuse): int8 is a number here
   }

@@ -31,7 +31,8 @@ void check_names(const data::SafetensorsFile& file, const schedule::Schedule& sc
   for (const auto& [parameter, value, gradient, state] : schedule.parameters) {
     if (!file.tensors().contains(parameter.name)) missing.push_back(parameter.name);
   }
-  for (const auto& [name, entry] : file.tensors()) {
+  for (const auto& tensor : file.tensors()) {
+    const std::string& name = tensor.first;
     const bool known = std::any_of(schedule.parameters.begin(), schedule.parameters.end(),
                                    [&](const auto& p) { return p.parameter.name == name; });
     if (!known && !is_counter(name)) extra.push_back(name);
