@@ -65,10 +65,6 @@ void verify(const Plan& plan, const model::Graph& graph) {
   }
 }
 
-tensor::Distribution distribution(const Plan& plan, const model::Graph& graph, int node) {
-  return {.global = graph.nodes.at(node).shape, .grid = plan.nodes.at(node).grid};
-}
-
 std::string to_json(const Plan& plan) {
   json nodes = json::array();
   for (const NodePlan& node : plan.nodes) {

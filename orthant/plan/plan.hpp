@@ -8,16 +8,26 @@
 
 namespace orthant::plan {
 
+/// Which ranks' values a batch normalisation's mean and variance cover: this rank's, those of the same samples, all.
+enum class Statistics { local, spatial, global };
+
 /// How one node's dst is cut over ranks.
 struct NodePlan {
   std::string node;
   tensor::Grid grid;
+  int first_rank = 0;  ///< the grid's parts belong to the ranks from this one on; others own nothing of the node
+  /// Convolutions and dense layers: into how many parts the sum over src channels is cut; divides grid.c.
+  /// 1 is stationary-y, grid.c is stationary-x, in between is stationary-w (Dryden et al., SC'19).
+  int channel_parts = 1;
+  int stage = 0;  ///< of the pipeline
+  Statistics statistics = Statistics::global;
   bool operator==(const NodePlan&) const = default;
 };
 
-/// Who owns what: one entry per node of the graph, in its order.
+/// Who owns what and computes what: one entry per node of the graph, in its order.
 struct Plan {
   int ranks = 1;
+  int micro_batches = 1;  ///< the mini-batch goes through the network in so many pieces
   std::vector<NodePlan> nodes;
   bool operator==(const Plan&) const = default;
 };
@@ -28,8 +38,11 @@ Plan serial_plan(const model::Graph& graph);
 /// Throws Error if the plan does not fit the graph: unknown or missing nodes, a grid that is not `ranks` parts.
 void verify(const Plan& plan, const model::Graph& graph);
 
-/// The distribution of node i's dst.
+/// The distribution of node i's dst. Channels of grouped convolutions are cut between groups, those of a flattened
+/// tensor between channels of its source.
 tensor::Distribution distribution(const Plan& plan, const model::Graph& graph, int node);
+/// That of the tensor the loss works on: the output's, with all channels of a pixel on one rank.
+tensor::Distribution loss_distribution(const Plan& plan, const model::Graph& graph);
 
 /// JSON with a format version; round-trips.
 std::string to_json(const Plan& plan);

@@ -4,15 +4,35 @@
 
 namespace orthant::tensor {
 
+/// A half-open index range.
+struct Range {
+  std::int64_t lo = 0, hi = 0;
+
+  bool operator==(const Range&) const = default;
+};
+
 /// A half-open index range per dim.
 struct Box {
   Shape lo{0, 0, 0, 0, 0};
   Shape hi{0, 0, 0, 0, 0};
 
+  [[nodiscard]] Range operator[](Dim dim) const { return {lo[dim], hi[dim]}; }
+  void set(Dim dim, const Range& range);
   bool operator==(const Box&) const = default;
 };
 
 Shape extents_of(const Box& box);
 Box whole(const Shape& shape);
+bool is_empty(const Box& box);
+std::int64_t volume(const Box& box);
+
+/// What both hold; Box{} if nothing.
+Box intersection(const Box& a, const Box& b);
+/// The smallest box that holds both; an empty one does not count.
+Box bounding(const Box& a, const Box& b);
+/// True if `inner` is empty or lies in `outer`.
+bool contains(const Box& outer, const Box& inner);
+/// `box` in the coordinates of a tensor that begins at `origin`.
+Box relative(const Box& box, const Shape& origin);
 
 }  // namespace orthant::tensor

@@ -40,6 +40,12 @@ Layout channel_range(const Layout& whole, std::int64_t first, std::int64_t count
   return part;
 }
 
+Layout box_of(const Layout& whole, const Box& part) {
+  Layout result{.extents = extents_of(part), .strides = whole.strides, .offset = whole.offset};
+  for (const Dim dim : all_dims) result.offset += part.lo[dim] * whole.strides[dim];
+  return result;
+}
+
 bool is_dense(const Layout& layout) { return same_walk(layout, channels_last(layout.extents)); }
 
 bool is_pixel_list(const Layout& layout) {

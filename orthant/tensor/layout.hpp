@@ -1,6 +1,6 @@
 #pragma once
 
-#include "orthant/tensor/shape.hpp"
+#include "orthant/tensor/box.hpp"
 
 namespace orthant::tensor {
 
@@ -20,6 +20,9 @@ Layout channels_last(const Shape& extents);
 Layout channels_first(const Shape& extents);
 /// The channels [first, first + count) of `whole`, in place.
 Layout channel_range(const Layout& whole, std::int64_t first, std::int64_t count);
+
+/// The box `part` of `whole`, in place; counted from the layout's first item.
+Layout box_of(const Layout& whole, const Box& part);
 
 /// True if the layout is channels_last(extents) at any offset.
 bool is_dense(const Layout& layout);
