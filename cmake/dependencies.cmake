@@ -1,5 +1,8 @@
 # System packages only; nothing is downloaded. scripts/install_dependencies.sh names the Debian packages,
 # cmake/orthantConfig.cmake.in repeats what the library needs for users of the installed package.
+# The C interface; the C++ one was removed from MPI.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI 3.1 REQUIRED COMPONENTS CXX)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(dnnl 2.6 MODULE REQUIRED)
 find_package(fmt CONFIG REQUIRED)

@@ -1,0 +1,37 @@
+#include "orthant/comm/comm.hpp"
+
+#include "orthant/base/error.hpp"
+
+namespace orthant::comm {
+namespace {
+
+using base::Exit;
+using base::fail;
+
+void check_message(const Comm& comm, const Message& message, const char* kind) {
+  if (message.bytes < 0) fail(Exit::internal, "{}: a message of {} bytes; please report this", kind, message.bytes);
+  if (message.bytes == 0) return;
+  check_peer(comm, message.peer, kind);
+  if (message.data == nullptr) fail(Exit::internal, "{}: a message without memory; please report this", kind);
+  if (message.tag < 0) fail(Exit::internal, "{}: tag {} is negative; please report this", kind, message.tag);
+}
+
+}  // namespace
+
+void check_messages(const Comm& comm, std::span<const Message> sends, std::span<const Message> receives,
+                    const char* kind) {
+  for (const Message& message : sends) check_message(comm, message, kind);
+  for (const Message& message : receives) check_message(comm, message, kind);
+}
+
+void check_root(const Comm& comm, int root, const char* call) {
+  if (root < 0 || root >= comm.size())
+    fail(Exit::internal, "{}: there is no rank {} among {}; please report this", call, root, comm.size());
+}
+
+void check_peer(const Comm& comm, int peer, const char* call) {
+  check_root(comm, peer, call);
+  if (peer == comm.rank()) fail(Exit::internal, "{}: rank {} has a message to itself; please report this", call, peer);
+}
+
+}  // namespace orthant::comm

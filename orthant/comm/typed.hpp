@@ -1,0 +1,83 @@
+#pragma once
+
+#include "orthant/comm/comm.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace orthant::comm {
+
+template <class T>
+concept Plain = std::is_trivially_copyable_v<T>;
+
+/// A message of the items in `items`; what is sent is not written, though a Message cannot say so.
+template <Plain T, std::size_t N>
+Message message(int peer, std::span<T, N> items, int tag) {
+  return {.peer = peer,
+          .data = const_cast<std::remove_const_t<T>*>(items.data()),
+          .bytes = static_cast<std::int64_t>(items.size_bytes()),
+          .tag = tag};
+}
+
+/// Collective. The root's items to all ranks.
+template <Plain T, std::size_t N>
+void broadcast(Comm& comm, std::span<T, N> items, int root) {
+  comm.broadcast(std::as_writable_bytes(items), root);
+}
+
+/// Collective. The items of all ranks, whose numbers may differ, to the root; nothing on the others.
+template <Plain T, std::size_t N>
+auto gather(Comm& comm, std::span<T, N> items, int root) {
+  std::vector<std::vector<std::remove_const_t<T>>> gathered;
+  for (const std::vector<std::byte>& bytes : comm.gather(std::as_bytes(items), root)) {
+    std::vector<std::remove_const_t<T>> part(bytes.size() / sizeof(T));
+    if (!part.empty()) std::memcpy(part.data(), bytes.data(), bytes.size());
+    gathered.push_back(std::move(part));
+  }
+  return gathered;
+}
+
+/// Collective. One value of each rank, on all ranks.
+template <Plain T>
+std::vector<T> all_gather(Comm& comm, const T& value) {
+  std::vector<T> all(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(std::as_bytes(std::span(&value, 1)), std::as_writable_bytes(std::span(all)));
+  return all;
+}
+
+/// Collective. Taken in the order of the ranks, so that all ranks get the same bits.
+template <class T>
+requires std::is_arithmetic_v<T> T sum(Comm& comm, T value) {
+  T total{};
+  for (const T& one : all_gather(comm, value)) total += one;
+  return total;
+}
+
+/// Collective.
+template <class T>
+requires std::is_arithmetic_v<T> T max(Comm& comm, T value) {
+  const std::vector<T> all = all_gather(comm, value);
+  return *std::max_element(all.begin(), all.end());
+}
+
+/// Collective.
+template <class T>
+requires std::is_arithmetic_v<T> T min(Comm& comm, T value) {
+  const std::vector<T> all = all_gather(comm, value);
+  return *std::min_element(all.begin(), all.end());
+}
+
+template <Plain T, std::size_t N>
+void send(Comm& comm, std::span<T, N> items, int peer) {
+  comm.send(std::as_bytes(items), peer);
+}
+
+template <Plain T, std::size_t N>
+void receive(Comm& comm, std::span<T, N> items, int peer) {
+  comm.receive(std::as_writable_bytes(items), peer);
+}
+
+}  // namespace orthant::comm

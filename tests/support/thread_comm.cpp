@@ -1,0 +1,410 @@
+#include "tests/support/thread_comm.hpp"
+
+#include "orthant/base/error.hpp"
+#include "orthant/base/format.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace orthant::test {
+namespace {
+
+using base::Exit;
+using base::fail;
+using comm::Message;
+using comm::Traffic;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::byte in_flight{0xff};
+
+/// Leaves a rank whose world has failed elsewhere.
+struct Ended {};
+
+/// Messages with equal keys match in order. Blocking ones never match bound ones.
+struct Key {
+  bool bound;
+  int source, destination, tag;
+  auto operator<=>(const Key&) const = default;
+};
+
+/// One message of one side.
+struct Post {
+  Key key;
+  std::span<std::byte> memory;
+  std::vector<std::byte> copy{};  ///< a send's bytes as they were at start, or what arrived for a receive
+  bool matched = false;
+};
+
+struct Channel {
+  std::deque<Post*> sends, receives;  ///< those without a partner; at most one of the two has any
+};
+
+/// One collective call: complete when all ranks have arrived.
+struct Round {
+  std::string call{};
+  int arrived = 0;
+  std::vector<std::vector<std::byte>> parts;
+};
+
+/// What a rank is blocked in. The functions are called under the world's lock.
+struct Wait {
+  std::function<bool()> is_over;
+  std::function<std::string()> text;
+};
+
+/// What the ranks share. All members are used under the lock.
+class World {
+ public:
+  World(int ranks, const ThreadCommOptions& options)
+      : changed_(static_cast<std::size_t>(ranks)),
+        waits_(changed_.size()),
+        finished_(changed_.size(), false),
+        options_(options) {
+    begin_round();
+  }
+
+  [[nodiscard]] int ranks() const { return static_cast<int>(changed_.size()); }
+  [[nodiscard]] std::chrono::milliseconds timeout() const { return options_.timeout; }
+  std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+
+  void post_send(Post& post) {
+    Channel& channel = channels_[post.key];
+    if (channel.receives.empty()) return channel.sends.push_back(&post);
+    match(post, *channel.receives.front());
+    channel.receives.pop_front();
+  }
+
+  void post_receive(Post& post) {
+    Channel& channel = channels_[post.key];
+    if (channel.sends.empty()) return channel.receives.push_back(&post);
+    match(*channel.sends.front(), post);
+    channel.sends.pop_front();
+  }
+
+  void withdraw(const Post& post) {
+    Channel& channel = channels_[post.key];
+    std::erase(channel.sends, &post);
+    std::erase(channel.receives, &post);
+  }
+
+  /// Blocks until the wait is over. All ranks blocked or finished for good is a deadlock: an Error at once.
+  void wait(int rank, std::unique_lock<std::mutex>& lock, Wait wait) {
+    Wait& mine = waits_[static_cast<std::size_t>(rank)];
+    mine = std::move(wait);
+    const auto is_over = [&] { return has_failed() || mine.is_over(); };
+    std::string error;
+    if (!is_over() && is_deadlocked()) {
+      error = "all ranks wait: " + waits_text();
+    } else if (!changed_[static_cast<std::size_t>(rank)].wait_for(lock, options_.timeout, is_over)) {
+      error = fmt::format("rank {} waited {} ms: {}", rank, options_.timeout.count(), waits_text());
+    }
+    mine = {};
+    if (!error.empty()) fail(Exit::watchdog, "{}", error);
+    end_if_failed();
+  }
+
+  void end_if_failed() const {
+    if (has_failed()) throw Ended{};
+  }
+
+  /// Gives `bytes` to the collective call that is under way, and returns it when all ranks have.
+  std::shared_ptr<const Round> join(int rank, const std::string& call, std::span<const std::byte> bytes) {
+    std::unique_lock guard(mutex_);
+    end_if_failed();
+    const std::shared_ptr<Round> round = round_;
+    if (round->arrived == 0) round->call = call;
+    if (round->call != call)
+      fail(Exit::disagreement, "rank {} calls {}, but another rank calls {}", rank, call, round->call);
+    round->parts[static_cast<std::size_t>(rank)].assign(bytes.begin(), bytes.end());
+    if (++round->arrived == ranks()) {
+      begin_round();
+      for (std::condition_variable& changed : changed_) changed.notify_one();
+      return round;
+    }
+    wait(rank, guard, {[&] { return round->arrived == ranks(); }, [&] { return "in " + call; }});
+    return round;
+  }
+
+  void record(std::exception_ptr failure) {
+    const std::lock_guard guard(mutex_);
+    if (!first_failure_) first_failure_ = std::move(failure);
+    for (std::condition_variable& changed : changed_) changed.notify_one();
+  }
+
+  void finish(int rank) {
+    const std::lock_guard guard(mutex_);
+    finished_[static_cast<std::size_t>(rank)] = true;
+    if (has_failed() || std::all_of(finished_.begin(), finished_.end(), [](bool f) { return f; }) || !is_deadlocked())
+      return;
+    first_failure_ = std::make_exception_ptr(
+        base::Error(Exit::watchdog, fmt::format("rank {} has finished, but {}", rank, waits_text())));
+    for (std::condition_variable& changed : changed_) changed.notify_one();
+  }
+
+  [[nodiscard]] bool has_failed() const { return first_failure_ != nullptr; }
+  void rethrow() const {
+    if (first_failure_) std::rethrow_exception(first_failure_);
+  }
+
+ private:
+  void begin_round() {
+    round_ = std::make_shared<Round>();
+    round_->parts.resize(changed_.size());
+  }
+
+  void match(Post& send, Post& receive) {
+    const auto& [bound, source, destination, tag] = send.key;
+    if (send.copy.size() != receive.memory.size()) {
+      fail(Exit::disagreement, "rank {} sends {} bytes to rank {}, which expects {} (tag {})", source, send.copy.size(),
+           destination, receive.memory.size(), tag);
+    }
+    receive.copy = send.copy;
+    send.matched = receive.matched = true;
+    changed_[static_cast<std::size_t>(source)].notify_one();
+    changed_[static_cast<std::size_t>(destination)].notify_one();
+  }
+
+  [[nodiscard]] bool is_deadlocked() const {
+    for (std::size_t i = 0; i < waits_.size(); ++i) {
+      const bool is_stuck = finished_[i] || (waits_[i].is_over && !waits_[i].is_over());
+      if (!is_stuck) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::string waits_text() const {
+    std::string text;
+    for (std::size_t i = 0; i < waits_.size(); ++i) {
+      if (!waits_[i].is_over || waits_[i].is_over()) continue;
+      text += fmt::format("{}rank {} waits: {}", text.empty() ? "" : "; ", i, waits_[i].text());
+    }
+    return text;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::condition_variable> changed_;  ///< per rank
+  std::vector<Wait> waits_;                       ///< per rank
+  std::vector<bool> finished_;                    ///< per rank
+  std::map<Key, Channel> channels_;
+  std::shared_ptr<Round> round_;
+  std::exception_ptr first_failure_;
+  ThreadCommOptions options_;
+};
+
+class ThreadTransfer final : public comm::Transfer {
+ public:
+  struct Owner {
+    World& world;
+    int rank;
+    bool bound;
+    const char* kind;
+    Traffic& traffic;
+  };
+
+  ThreadTransfer(const Owner& owner, std::span<const Message> sends, std::span<const Message> receives)
+      : owner_(owner) {
+    const auto post = [&](const Message& message, int source, int destination) {
+      return Post{.key = {owner.bound, source, destination, message.tag},
+                  .memory = {static_cast<std::byte*>(message.data), static_cast<std::size_t>(message.bytes)}};
+    };
+    for (const Message& message : sends)
+      if (message.bytes > 0) sends_.push_back(post(message, owner.rank, message.peer));
+    for (const Message& message : receives)
+      if (message.bytes > 0) receives_.push_back(post(message, message.peer, owner.rank));
+  }
+
+  ~ThreadTransfer() override {
+    if (!is_active_) return;
+    {
+      const auto guard = owner_.world.lock();
+      for (const Post& post : sends_) owner_.world.withdraw(post);
+      for (const Post& post : receives_) owner_.world.withdraw(post);
+    }
+    if (std::uncaught_exceptions() > 0) return;
+    owner_.world.record(std::make_exception_ptr(base::Error(
+        Exit::internal, fmt::format("rank {} destroys a transfer ({}) that is in flight", owner_.rank, owner_.kind))));
+  }
+
+  void start() override {
+    if (is_active_) fail(Exit::internal, "rank {} starts a transfer ({}) that is in flight", owner_.rank, owner_.kind);
+    for (Post& post : receives_) {
+      std::fill(post.memory.begin(), post.memory.end(), in_flight);
+      post.matched = false;
+    }
+    for (Post& post : sends_) {
+      post.copy.assign(post.memory.begin(), post.memory.end());
+      post.matched = false;
+    }
+    const auto guard = owner_.world.lock();
+    owner_.world.end_if_failed();
+    is_active_ = true;
+    started_ = Clock::now();
+    for (Post& post : receives_) owner_.world.post_receive(post);
+    for (Post& post : sends_) {
+      owner_.world.post_send(post);
+      ++owner_.traffic.messages;
+      owner_.traffic.bytes += static_cast<std::int64_t>(post.memory.size());
+    }
+  }
+
+  bool test() override {
+    if (!is_active_) return true;
+    {
+      const auto guard = owner_.world.lock();
+      owner_.world.end_if_failed();
+      if (!is_matched()) {
+        if (Clock::now() - started_ > owner_.world.timeout())
+          fail(Exit::watchdog, "rank {} tests in vain: {}", owner_.rank, outstanding());
+        std::this_thread::yield();
+        return false;
+      }
+    }
+    deliver();
+    return true;
+  }
+
+  void wait() override {
+    if (!is_active_) return;
+    {
+      auto guard = owner_.world.lock();
+      owner_.world.wait(owner_.rank, guard, {[this] { return is_matched(); }, [this] { return outstanding(); }});
+    }
+    deliver();
+  }
+
+  [[nodiscard]] std::string outstanding() const override {
+    std::string text;
+    const auto append = [&](const char* what, int peer, const Post& post) {
+      if (post.matched) return;
+      text += fmt::format("{}{} rank {} ({}, tag {}, {} bytes)", text.empty() ? "" : ", ", what, peer, owner_.kind,
+                          post.key.tag, post.memory.size());
+    };
+    for (const Post& post : receives_) append("no message from", post.key.source, post);
+    for (const Post& post : sends_) append("no receive by", post.key.destination, post);
+    return text;
+  }
+
+ private:
+  [[nodiscard]] bool is_matched() const {
+    const auto matched = [](const Post& post) { return post.matched; };
+    return std::all_of(sends_.begin(), sends_.end(), matched) &&
+           std::all_of(receives_.begin(), receives_.end(), matched);
+  }
+
+  void deliver() {
+    is_active_ = false;
+    for (Post& post : receives_) {
+      if (std::any_of(post.memory.begin(), post.memory.end(), [](std::byte b) { return b != in_flight; })) {
+        fail(Exit::internal, "rank {} wrote to memory that rank {} was sending to ({}, tag {})", owner_.rank,
+             post.key.source, owner_.kind, post.key.tag);
+      }
+      std::memcpy(post.memory.data(), post.copy.data(), post.copy.size());
+    }
+    for (const Post& post : sends_) {
+      if (std::memcmp(post.memory.data(), post.copy.data(), post.copy.size()) != 0) {
+        fail(Exit::internal, "rank {} wrote to memory that it was sending to rank {} ({}, tag {})", owner_.rank,
+             post.key.destination, owner_.kind, post.key.tag);
+      }
+    }
+  }
+
+  Owner owner_;
+  std::vector<Post> sends_, receives_;
+  bool is_active_ = false;
+  Clock::time_point started_{};
+};
+
+class ThreadComm final : public comm::Comm {
+ public:
+  ThreadComm(World& world, int rank) : world_(world), rank_(rank) {}
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return world_.ranks(); }
+
+  std::unique_ptr<comm::Transfer> bind(std::span<const Message> sends, std::span<const Message> receives,
+                                       const char* kind) override {
+    check_messages(*this, sends, receives, kind);
+    return std::make_unique<ThreadTransfer>(ThreadTransfer::Owner{world_, rank_, true, kind, traffic_[kind]}, sends,
+                                            receives);
+  }
+
+  void progress() override {}
+  [[nodiscard]] std::map<std::string, Traffic> traffic() const override { return traffic_; }
+
+  void broadcast(std::span<std::byte> bytes, int root) override {
+    check_root(*this, root, "broadcast");
+    const std::string call = fmt::format("broadcast of {} bytes from rank {}", bytes.size(), root);
+    const auto round = world_.join(rank_, call, rank_ == root ? bytes : std::span<std::byte>());
+    const std::vector<std::byte>& source = round->parts[static_cast<std::size_t>(root)];
+    std::copy(source.begin(), source.end(), bytes.begin());
+  }
+
+  std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes, int root) override {
+    check_root(*this, root, "gather");
+    const auto round = world_.join(rank_, fmt::format("gather to rank {}", root), bytes);
+    return rank_ == root ? round->parts : std::vector<std::vector<std::byte>>();
+  }
+
+  void all_gather(std::span<const std::byte> bytes, std::span<std::byte> all) override {
+    const auto round = world_.join(rank_, fmt::format("all_gather of {} bytes", bytes.size()), bytes);
+    auto next = all.begin();
+    for (const std::vector<std::byte>& part : round->parts) next = std::copy(part.begin(), part.end(), next);
+  }
+
+  void barrier() override { world_.join(rank_, "barrier", {}); }
+
+  void send(std::span<const std::byte> bytes, int peer) override {
+    check_peer(*this, peer, "send");
+    const Message message{
+        .peer = peer, .data = const_cast<std::byte*>(bytes.data()), .bytes = static_cast<std::int64_t>(bytes.size())};
+    exchange({&message, 1}, {}, "send");
+  }
+
+  void receive(std::span<std::byte> bytes, int peer) override {
+    check_peer(*this, peer, "receive");
+    const Message message{.peer = peer, .data = bytes.data(), .bytes = static_cast<std::int64_t>(bytes.size())};
+    exchange({}, {&message, 1}, "receive");
+  }
+
+ private:
+  void exchange(std::span<const Message> sends, std::span<const Message> receives, const char* kind) {
+    Traffic uncounted;
+    ThreadTransfer transfer({world_, rank_, false, kind, uncounted}, sends, receives);
+    transfer.start();
+    transfer.wait();
+  }
+
+  World& world_;
+  int rank_;
+  std::map<std::string, Traffic> traffic_;
+};
+
+void run_rank(World& world, int rank, const std::function<void(comm::Comm&)>& body) {
+  ThreadComm comm(world, rank);
+  try {
+    body(comm);
+  } catch (const Ended&) {
+    // The rank that failed has recorded why.
+  } catch (...) {
+    world.record(std::current_exception());
+  }
+  world.finish(rank);
+}
+
+}  // namespace
+
+void run_threads(int ranks, const std::function<void(comm::Comm&)>& body, const ThreadCommOptions& options) {
+  World world(ranks, options);
+  std::vector<std::thread> threads;
+  for (int rank = 1; rank < ranks; ++rank) threads.emplace_back([&world, &body, rank] { run_rank(world, rank, body); });
+  run_rank(world, 0, body);
+  for (std::thread& thread : threads) thread.join();
+  world.rethrow();
+}
+
+}  // namespace orthant::test
