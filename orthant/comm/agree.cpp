@@ -1,0 +1,47 @@
+#include "orthant/comm/agree.hpp"
+
+#include <array>
+
+namespace orthant::comm {
+namespace {
+
+using base::Exit;
+
+/// Collective. Text of any length from the root to all.
+void broadcast_text(Comm& comm, std::string& text) {
+  auto size = static_cast<std::int64_t>(text.size());
+  broadcast(comm, std::span(&size, 1), 0);
+  text.resize(static_cast<std::size_t>(size));
+  if (size > 0) broadcast(comm, std::span(text), 0);
+}
+
+/// Collective. The root's failure, thrown by all.
+[[noreturn]] void throw_on_all(Comm& comm, Failure failure) {
+  auto code = static_cast<int>(failure.code);
+  broadcast(comm, std::span(&code, 1), 0);
+  broadcast_text(comm, failure.message);
+  throw CollectiveError(static_cast<Exit>(code), failure.message);
+}
+
+}  // namespace
+
+void agree_on(Comm& comm, const Failure& failure) {
+  const std::vector<int> codes = all_gather(comm, static_cast<int>(failure.code));
+  if (std::all_of(codes.begin(), codes.end(), [](int code) { return code == 0; })) return;
+  std::vector<Failure> failures;
+  for (const std::vector<char>& text : gather(comm, std::span(failure.message), 0)) {
+    const int code = codes[failures.size()];
+    failures.push_back({static_cast<Exit>(code), std::string(text.begin(), text.end())});
+  }
+  throw_on_all(comm, comm.rank() == 0 ? merged(failures) : Failure{});
+}
+
+std::string from_root(Comm& comm, const Failure& failure, std::string text) {
+  int failed = failure.code == Exit::done ? 0 : 1;
+  broadcast(comm, std::span(&failed, 1), 0);
+  if (failed != 0) throw_on_all(comm, failure);
+  broadcast_text(comm, text);
+  return text;
+}
+
+}  // namespace orthant::comm

@@ -1,0 +1,67 @@
+#include "orthant/comm/failure.hpp"
+
+#include "orthant/base/format.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+#include <vector>
+
+namespace orthant::comm {
+namespace {
+
+using base::Exit;
+
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return text;
+}
+
+/// "rank 3", "ranks 0, 2, 3": at most eight by name.
+std::string names(std::span<const int> ranks) {
+  const std::size_t shown = std::min<std::size_t>(ranks.size(), 8);
+  return fmt::format("rank{} {}{}", ranks.size() > 1 ? "s" : "", fmt::join(ranks.first(shown), ", "),
+                     shown < ranks.size() ? fmt::format(" and {} more", ranks.size() - shown) : "");
+}
+
+}  // namespace
+
+Failure current_failure() {
+  try {
+    throw;
+  } catch (const base::Error& error) {
+    return {error.code(), one_line(error.what())};
+  } catch (const std::bad_alloc&) {
+    return {Exit::does_not_fit, "out of memory; use a smaller mini-batch or a smaller input"};
+  } catch (const std::exception& error) {
+    return {Exit::internal, "unexpected: " + one_line(error.what()) + "; please report this"};
+  } catch (...) {
+    return {Exit::internal, "unexpected: an exception without a message; please report this"};
+  }
+}
+
+void print_error(const std::string& message) {
+  std::fflush(stdout);
+  // One write, so that the lines of several ranks cannot mix.
+  const std::string line = "error: " + message + "\n";
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+Failure merged(std::span<const Failure> of_ranks) {
+  std::vector<int> same;
+  std::vector<int> others;
+  const Failure* first = nullptr;
+  for (std::size_t i = 0; i < of_ranks.size(); ++i) {
+    if (of_ranks[i].code == Exit::done) continue;
+    if (first == nullptr) first = &of_ranks[i];
+    (of_ranks[i] == *first ? same : others).push_back(static_cast<int>(i));
+  }
+  if (same.size() == of_ranks.size()) return *first;
+  const std::string more = others.empty() ? "" : fmt::format(" (another error on {})", names(others));
+  return {first->code, fmt::format("{}: {}{}", names(same), first->message, more)};
+}
+
+}  // namespace orthant::comm
