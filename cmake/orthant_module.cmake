@@ -9,19 +9,32 @@ function(orthant_module name)
   set_property(GLOBAL APPEND PROPERTY orthant_modules orthant_${name})
 endfunction()
 
-# orthant_test(<module>/<file> [TIMEOUT <s>] [LABELS <l>...] [USES <targets>])
+# orthant_test(<module>/<file> [RANKS <n>...] [TIMEOUT <s>] [LABELS <l>...] [USES <targets>])
 # Builds tests/<module>/<file>_test.cpp against its own module and registers it.
+# With RANKS the test runs under mpirun, once for each number of ranks, as <module>.<file>.np<n>.
 # The label `long` keeps a test out of `make test`.
 function(orthant_test path)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LABELS;USES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "RANKS;LABELS;USES")
   string(REPLACE "/" "." name ${path})
   string(REGEX REPLACE "/.*" "" module ${path})
   add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/${path}_test.cpp)
-  target_link_libraries(${name} PRIVATE orthant::${module} ${arg_USES} GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE orthant::${module} ${arg_USES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}")
+  if(NOT arg_RANKS)
+    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}")
+    return()
+  endif()
+  target_link_libraries(${name} PRIVATE orthant_mpi_main)
+  foreach(ranks IN LISTS arg_RANKS)
+    add_test(NAME ${name}.np${ranks} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
+      --oversubscribe --bind-to none --quiet $<TARGET_FILE:${name}>)
+    set_tests_properties(${name}.np${ranks} PROPERTIES
+      PROCESSORS ${ranks} TIMEOUT ${arg_TIMEOUT} LABELS "mpi;${arg_LABELS}"
+      ENVIRONMENT "OMP_NUM_THREADS=1;OMPI_MCA_mpi_yield_when_idle=1;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+  endforeach()
 endfunction()

@@ -77,7 +77,7 @@ class Comm {
   virtual void all_gather(std::span<const std::byte> bytes, std::span<std::byte> all) = 0;
   /// Collective.
   virtual void barrier() = 0;
-  /// Blocks until the peer has received it. These never match bound messages.
+  /// Returns when the memory may be used again, which may be only when the peer receives. Never match bound messages.
   virtual void send(std::span<const std::byte> bytes, int peer) = 0;
   virtual void receive(std::span<std::byte> bytes, int peer) = 0;
 

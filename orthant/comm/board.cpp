@@ -1,0 +1,112 @@
+#include "orthant/comm/board.hpp"
+
+#include "orthant/base/error.hpp"
+#include "orthant/base/format.hpp"
+#include "orthant/base/random.hpp"
+#include "orthant/comm/typed.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace orthant::comm {
+namespace {
+
+constexpr std::size_t text_bytes = 60;
+
+struct alignas(64) Slot {
+  std::array<char, text_bytes> text;
+};
+
+struct Identity {
+  std::uint64_t machine = 0;
+  pid_t pid = 0;
+};
+
+/// Equal for processes that see each other's pids.
+std::uint64_t machine_key() {
+  std::string text;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+  std::array<char, 64> space{};
+  if (readlink("/proc/self/ns/pid", space.data(), space.size() - 1) > 0) text += space.data();
+  std::uint64_t key = 0;
+  for (const char c : text) key = base::keyed(key, static_cast<unsigned char>(c));
+  return key;
+}
+
+void* map(int file, std::size_t bytes) {
+  const int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+}  // namespace
+
+struct Board::Shared {
+  std::atomic<int> speaker;
+  Slot slots[1];  ///< one per member
+};
+
+std::size_t Board::bytes() const { return sizeof(Shared) + members_.size() * sizeof(Slot); }
+
+Board::Board(Comm& comm) {
+  const Identity mine{.machine = machine_key(), .pid = getpid()};
+  const std::vector<Identity> all = all_gather(comm, mine);
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    const Identity& one = all[static_cast<std::size_t>(rank)];
+    if (one.machine != mine.machine) continue;
+    if (rank == comm.rank()) me_ = members_.size();
+    members_.push_back({.rank = rank, .pid = one.pid});
+  }
+
+  // The first of the machine makes the memory; the others open it through /proc.
+  const int leader = members_.front().rank;
+  int file = -1;
+  if (comm.rank() == leader) {
+    file = memfd_create("orthant-board", MFD_CLOEXEC);
+    if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes())) != 0) {
+      close(file);
+      file = -1;
+    }
+  }
+  const int leaders_file = all_gather(comm, file)[static_cast<std::size_t>(leader)];
+  if (comm.rank() != leader && leaders_file >= 0)
+    file = open(fmt::format("/proc/{}/fd/{}", members_.front().pid, leaders_file).c_str(), O_RDWR | O_CLOEXEC);
+  shared_ = static_cast<Shared*>(map(file, bytes()));
+  // Without shared memory each rank speaks for itself.
+  if (shared_ == nullptr) shared_ = static_cast<Shared*>(map(-1, bytes()));
+  comm.barrier();
+  if (file >= 0) close(file);
+  if (shared_ == nullptr)
+    base::fail(base::Exit::does_not_fit, "cannot map {} bytes: {}", bytes(), std::strerror(errno));
+}
+
+Board::~Board() { munmap(shared_, bytes()); }
+
+bool Board::claim() {
+  int nobody = 0;
+  return shared_->speaker.compare_exchange_strong(nobody, 1);
+}
+
+void Board::show(const char* what) noexcept {
+  char* text = shared_->slots[me_].text.data();
+  if (what == nullptr) {
+    text[0] = '\0';
+  } else {
+    std::strncpy(text, what, text_bytes - 1);
+  }
+}
+
+std::string Board::shown(std::size_t member) const {
+  std::array<char, text_bytes> text = shared_->slots[member].text;
+  text.back() = '\0';
+  return text.data();
+}
+
+}  // namespace orthant::comm

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace orthant::comm {
+
+/// This process as its launcher describes it.
+struct Launched {
+  int rank = 0;
+  int size = 1;
+};
+
+/// What mpirun or srun says in the environment; nothing if neither started this process.
+std::optional<Launched> launched();
+
+/// The processors this process may run on.
+struct Processors {
+  int cores = 1;
+  int threads = 1;  ///< hardware threads; more than cores with hyper-threading
+};
+Processors processors();
+
+struct LaunchRequest {
+  int ranks = 1;
+  int threads = 1;      ///< per rank
+  std::string program;  ///< path
+  std::span<const std::string> arguments{};
+  bool is_root = false;  ///< the user, not the rank
+};
+
+/// How to start a program on many ranks: nothing of it depends on the machine that asks.
+struct LaunchCommand {
+  std::vector<std::string> words;
+  std::vector<std::pair<std::string, std::string>>
+      environment;      ///< to be set where not set already, but OMP_NUM_THREADS always
+  std::string warning;  ///< one line, or none
+};
+LaunchCommand launch_command(const LaunchRequest& request, const Processors& processors);
+
+/// Becomes mpirun, which starts this program with these arguments on so many ranks. Throws Error if mpirun is not
+/// there.
+[[noreturn]] void launch(int ranks, int threads, int argc, const char* const* argv);
+
+/// Where this process may run: "host vm, pid 4711, processors 0-1".
+std::string binding_text();
+
+}  // namespace orthant::comm

@@ -1,0 +1,128 @@
+#include "orthant/comm/mpi_comm.hpp"
+
+#include "orthant/base/error.hpp"
+#include "orthant/comm/mpi_transfer.hpp"
+#include "orthant/comm/watchdog.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace orthant::comm {
+namespace {
+
+using base::Exit;
+using base::fail;
+
+/// A communicator of our own, whose errors come back as codes.
+MPI_Comm duplicate_world() {
+  MPI_Comm comm = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return comm;
+}
+
+/// Calls `move(begin, count)` for pieces that MPI can count.
+template <class Move>
+void in_pieces(std::size_t bytes, std::int64_t piece_bytes, Move move) {
+  const auto piece = static_cast<std::size_t>(piece_bytes);
+  for (std::size_t begin = 0; begin < bytes; begin += piece)
+    move(begin, static_cast<int>(std::min(piece, bytes - begin)));
+}
+
+}  // namespace
+
+void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> reason{};
+  int length = 0;
+  MPI_Error_string(code, reason.data(), &length);
+  fail(Exit::io, "{}: {}", call, std::string_view(reason.data(), static_cast<std::size_t>(length)));
+}
+
+MpiComm::MpiComm(std::int64_t piece_bytes, Watchdog* watchdog)
+    : piece_bytes_(piece_bytes), watchdog_(watchdog), bound_(duplicate_world()), blocking_(duplicate_world()) {
+  check_mpi(MPI_Comm_rank(bound_, &rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(bound_, &size_), "MPI_Comm_size");
+}
+
+std::unique_ptr<Transfer> MpiComm::bind(std::span<const Message> sends, std::span<const Message> receives,
+                                        const char* kind) {
+  check_messages(*this, sends, receives, kind);
+  const MpiTransfer::Setting setting{
+      .comm = bound_, .piece_bytes = piece_bytes_, .kind = kind, .traffic = &traffic_[kind], .watchdog = watchdog_};
+  return std::make_unique<MpiTransfer>(setting, sends, receives);
+}
+
+void MpiComm::progress() {
+  // Any call that looks for messages moves all of them.
+  int found = 0;
+  check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, blocking_, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
+}
+
+void MpiComm::broadcast(std::span<std::byte> bytes, int root) {
+  check_root(*this, root, "broadcast");
+  const Waiting waiting(watchdog_, "a broadcast");
+  in_pieces(bytes.size(), piece_bytes_, [&](std::size_t begin, int count) {
+    check_mpi(MPI_Bcast(bytes.data() + begin, count, MPI_BYTE, root, blocking_), "MPI_Bcast");
+  });
+}
+
+std::vector<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> bytes, int root) {
+  check_root(*this, root, "gather");
+  const Waiting waiting(watchdog_, "a gather");
+  const auto mine = static_cast<std::int64_t>(bytes.size());
+  std::vector<std::int64_t> sizes(rank_ == root ? static_cast<std::size_t>(size_) : 0);
+  check_mpi(MPI_Gather(&mine, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, root, blocking_), "MPI_Gather");
+  if (rank_ != root) {
+    send(bytes, root);
+    return {};
+  }
+  std::vector<std::vector<std::byte>> gathered;
+  for (int rank = 0; rank < size_; ++rank) {
+    auto& part = gathered.emplace_back(static_cast<std::size_t>(sizes[static_cast<std::size_t>(rank)]));
+    if (rank == root) {
+      part.assign(bytes.begin(), bytes.end());
+    } else {
+      receive(part, rank);
+    }
+  }
+  return gathered;
+}
+
+void MpiComm::all_gather(std::span<const std::byte> bytes, std::span<std::byte> all) {
+  const auto count = static_cast<std::int64_t>(bytes.size());
+  if (static_cast<std::int64_t>(all.size()) != count * size_ || count > piece_bytes_)
+    fail(Exit::internal, "all_gather of {} bytes into {} on {} ranks; please report this", count, all.size(), size_);
+  const Waiting waiting(watchdog_, "a gather to all ranks");
+  check_mpi(MPI_Allgather(bytes.data(), static_cast<int>(count), MPI_BYTE, all.data(), static_cast<int>(count),
+                          MPI_BYTE, blocking_),
+            "MPI_Allgather");
+}
+
+void MpiComm::barrier() {
+  const Waiting waiting(watchdog_, "a barrier");
+  check_mpi(MPI_Barrier(blocking_), "MPI_Barrier");
+}
+
+void MpiComm::send(std::span<const std::byte> bytes, int peer) {
+  check_peer(*this, peer, "send");
+  const Waiting waiting(watchdog_, "a send");
+  in_pieces(bytes.size(), piece_bytes_, [&](std::size_t begin, int count) {
+    check_mpi(MPI_Send(bytes.data() + begin, count, MPI_BYTE, peer, 0, blocking_), "MPI_Send");
+  });
+}
+
+void MpiComm::receive(std::span<std::byte> bytes, int peer) {
+  check_peer(*this, peer, "receive");
+  const Waiting waiting(watchdog_, "a receive");
+  in_pieces(bytes.size(), piece_bytes_, [&](std::size_t begin, int count) {
+    MPI_Status status{};
+    int received = 0;
+    check_mpi(MPI_Recv(bytes.data() + begin, count, MPI_BYTE, peer, 0, blocking_, &status), "MPI_Recv");
+    check_mpi(MPI_Get_count(&status, MPI_BYTE, &received), "MPI_Get_count");
+    if (received != count)
+      fail(Exit::disagreement, "rank {} sent {} bytes where {} were expected", peer, received, count);
+  });
+}
+
+}  // namespace orthant::comm

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "orthant/comm/comm.hpp"
+
+#include <mpi.h>
+
+namespace orthant::comm {
+
+/// Throws an Error with the call's name and MPI's reason unless `code` is success.
+void check_mpi(int code, const char* call);
+
+/// All ranks of MPI_COMM_WORLD. MPI must be started, and stay so for as long as this and its transfers live.
+class MpiComm final : public Comm {
+ public:
+  /// Collective. Messages of more than `piece_bytes` travel in pieces, the same on all ranks: MPI counts in 31 bits.
+  MpiComm(std::int64_t piece_bytes, Watchdog* watchdog);
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return size_; }
+
+  std::unique_ptr<Transfer> bind(std::span<const Message> sends, std::span<const Message> receives,
+                                 const char* kind) override;
+  void progress() override;
+  [[nodiscard]] std::map<std::string, Traffic> traffic() const override { return traffic_; }
+
+  void broadcast(std::span<std::byte> bytes, int root) override;
+  std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes, int root) override;
+  void all_gather(std::span<const std::byte> bytes, std::span<std::byte> all) override;
+  void barrier() override;
+  void send(std::span<const std::byte> bytes, int peer) override;
+  void receive(std::span<std::byte> bytes, int peer) override;
+
+  [[nodiscard]] Watchdog* watchdog() override { return watchdog_; }
+
+ private:
+  int rank_ = 0, size_ = 0;
+  std::int64_t piece_bytes_;
+  Watchdog* watchdog_;
+  MPI_Comm bound_ = MPI_COMM_NULL;     ///< carries transfers
+  MPI_Comm blocking_ = MPI_COMM_NULL;  ///< carries the rest, which must not match them
+  std::map<std::string, Traffic> traffic_;
+};
+
+}  // namespace orthant::comm

@@ -1,0 +1,151 @@
+#include "orthant/comm/run.hpp"
+
+#include "orthant/base/format.hpp"
+#include "orthant/comm/agree.hpp"
+#include "orthant/comm/alone.hpp"
+#include "orthant/comm/board.hpp"
+#include "orthant/comm/failure.hpp"
+#include "orthant/comm/launch.hpp"
+#include "orthant/comm/mpi_comm.hpp"
+#include "orthant/comm/watchdog.hpp"
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <system_error>
+#include <thread>
+
+namespace orthant::comm {
+namespace {
+
+using base::Exit;
+using base::fail;
+
+constexpr std::chrono::seconds fuse{3};
+
+/// What std::terminate's handler, which has no arguments, must reach.
+std::atomic<Board*> job_board{nullptr};
+
+[[noreturn]] void leave_after_fuse(int code) {
+  std::this_thread::sleep_for(fuse);
+  _exit(code);
+}
+
+/// MPI_Abort, and when it hangs a plain exit, after which the launcher ends the others.
+[[noreturn]] void abort_job(Exit exit) {
+  const auto code = static_cast<int>(exit);
+  int is_started = 0;
+  MPI_Initialized(&is_started);
+  if (is_started == 0) _exit(code);
+  try {
+    std::thread([code] { leave_after_fuse(code); }).detach();
+  } catch (const std::system_error&) {
+    _exit(code);
+  }
+  MPI_Abort(MPI_COMM_WORLD, code);
+  leave_after_fuse(code);
+}
+
+/// An error that only this rank knows of ends the job.
+[[noreturn]] void end_job(const Failure& failure) {
+  Board* board = job_board;
+  if (board == nullptr) let_rank_0_fail_first();
+  // Somebody has printed an error and is ending the job.
+  if (board != nullptr && !board->claim()) leave_after_fuse(static_cast<int>(failure.code));
+  const Launched job = launched().value_or(Launched{});
+  print_error(job.size > 1 ? fmt::format("rank {}: {}", job.rank, failure.message) : failure.message);
+  abort_job(failure.code);
+}
+
+[[noreturn]] void end_job_on_terminate() {
+  if (std::current_exception() == nullptr)
+    end_job({Exit::internal, "unexpected: std::terminate without an exception; please report this"});
+  try {
+    throw;
+  } catch (...) {
+    end_job(current_failure());
+  }
+}
+
+void start_mpi(const Launched& job) {
+  int provided = 0;
+  // Only the thread that calls run() communicates.
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  // Calls that name no communicator report to this one's handler.
+  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  if (provided < MPI_THREAD_FUNNELED) fail(Exit::does_not_fit, "this MPI does not allow threads; use Open MPI");
+  int size = 0;
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  if (size != job.size) {
+    fail(Exit::does_not_fit,
+         "the launcher started {} ranks, but MPI knows of {}; use the launcher of Open MPI, which this program is "
+         "built with",
+         job.size, size);
+  }
+}
+
+int run_body(MpiComm& comm, const std::function<int(Comm&)>& body) {
+  try {
+    return max(comm, body(comm));
+  } catch (const CollectiveError& error) {
+    if (comm.rank() == 0) print_error(error.what());
+    return static_cast<int>(error.code());
+  }
+}
+
+int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const RunOptions& options) {
+  std::unique_ptr<Board> board;
+  Watchdog watchdog({.rank = job.rank, .timeout = watchdog_timeout(), .end = abort_job});
+  std::unique_ptr<MpiComm> comm;
+  try {
+    {
+      const Waiting waiting(&watchdog, "the start of MPI");
+      start_mpi(job);
+    }
+    comm = std::make_unique<MpiComm>(options.piece_bytes, &watchdog);
+    board = std::make_unique<Board>(*comm);
+    job_board = board.get();
+    watchdog.attach(*board);
+
+    const int code = run_body(*comm, body);
+
+    const Waiting waiting(&watchdog, "the end of MPI");
+    watchdog.detach();
+    comm->barrier();
+    job_board = nullptr;
+    check_mpi(MPI_Finalize(), "MPI_Finalize");
+    return code;
+  } catch (...) {
+    // Here, where the board still is.
+    end_job(current_failure());
+  }
+}
+
+}  // namespace
+
+int run(const std::function<int(Comm&)>& body, const RunOptions& options) {
+  const std::optional<Launched> job = launched();
+  try {
+    if (job) {
+      std::set_terminate(end_job_on_terminate);
+      return run_ranks(*job, body, options);
+    }
+    Alone alone;
+    return body(alone);
+  } catch (...) {
+    const Failure failure = current_failure();
+    if (job) end_job(failure);
+    print_error(failure.message);
+    return static_cast<int>(failure.code);
+  }
+}
+
+void let_rank_0_fail_first() {
+  const std::optional<Launched> job = launched();
+  if (job && job->rank != 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+}
+
+}  // namespace orthant::comm

@@ -1,0 +1,169 @@
+#include "orthant/comm/watchdog.hpp"
+
+#include "orthant/base/format.hpp"
+#include "orthant/comm/board.hpp"
+#include "orthant/comm/failure.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+namespace orthant::comm {
+namespace {
+
+using base::Exit;
+using base::fail;
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+/// Whether a process is stopped by a signal or a debugger.
+bool is_stopped(pid_t pid) {
+  std::string line;
+  std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), line);
+  const std::size_t name_end = line.rfind(") ");
+  return name_end != std::string::npos && (line[name_end + 2] == 'T' || line[name_end + 2] == 't');
+}
+
+/// Those ranks of the machine that keep the others waiting.
+std::string culprits_text(const Board& board) {
+  std::string text;
+  for (std::size_t i = 0; i < board.members().size(); ++i) {
+    const auto [rank, pid] = board.members()[i];
+    const bool stopped = is_stopped(pid);
+    if (stopped || board.shown(i).empty())
+      text += fmt::format("; rank {} (pid {}) {}", rank, pid, stopped ? "is stopped" : "computes or hangs");
+  }
+  return text;
+}
+
+}  // namespace
+
+Watchdog::Watchdog(Options options)
+    : options_(std::move(options)), wake_(eventfd(0, EFD_CLOEXEC)), thread_([this] { watch(); }) {}
+
+Watchdog::~Watchdog() {
+  is_over_ = true;
+  eventfd_write(wake_, 1);
+  thread_.join();
+  detach();
+  close(wake_);
+}
+
+void Watchdog::enter(const char* what, const Transfer* transfer) noexcept {
+  const int depth = depth_.load(std::memory_order_relaxed);
+  if (depth < static_cast<int>(frames_.size())) {
+    Frame& frame = frames_[static_cast<std::size_t>(depth)];
+    frame.what.store(what, std::memory_order_relaxed);
+    frame.transfer.store(transfer, std::memory_order_relaxed);
+  }
+  if (depth == 0) {
+    number_.store(number_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (Board* board = board_.load(std::memory_order_relaxed)) board->show(what);
+  }
+  depth_.store(depth + 1, std::memory_order_release);
+}
+
+void Watchdog::leave() noexcept {
+  const int depth = depth_.load(std::memory_order_relaxed) - 1;
+  depth_.store(depth);
+  if (Board* board = board_.load(std::memory_order_relaxed); board != nullptr && depth == 0) board->show(nullptr);
+  // What the watchdog is just printing must live until it has ended the job or changed its mind.
+  while (is_ending_.load()) std::this_thread::yield();
+}
+
+void Watchdog::attach(Board& board) {
+  board_ = &board;
+  if (board.members().size() < 2) return;
+  const Board::Member& next = board.members()[(board.me() + 1) % board.members().size()];
+  neighbour_ = static_cast<int>(syscall(SYS_pidfd_open, next.pid, 0));
+  eventfd_write(wake_, 1);
+}
+
+void Watchdog::detach() {
+  const int file = neighbour_.exchange(-1);
+  if (file >= 0) close(file);
+}
+
+void Watchdog::watch() {
+  const milliseconds period = std::clamp(options_.timeout / 20, milliseconds(10), milliseconds(500));
+  std::uint64_t number = 0;
+  milliseconds waited{};
+  Clock::time_point last = Clock::now();
+  while (true) {
+    std::array<pollfd, 2> files{{{wake_, POLLIN, 0}, {neighbour_.load(), POLLIN, 0}}};
+    poll(files.data(), files.size(), static_cast<int>(period.count()));
+    if (is_over_) return;
+    if ((files[0].revents & POLLIN) != 0) {
+      eventfd_t count = 0;
+      eventfd_read(wake_, &count);
+    }
+    if ((files[1].revents & POLLIN) != 0 && neighbour_.load() == files[1].fd) end_for_neighbour();
+
+    const Clock::time_point now = Clock::now();
+    // A longer tick means that this process did not run, and then the wait is not the others' fault.
+    const milliseconds tick = std::min(std::chrono::duration_cast<milliseconds>(now - last), 2 * period);
+    last = now;
+    const bool is_same = depth_.load(std::memory_order_acquire) > 0 && number_.load() == number;
+    waited = is_same ? waited + tick : milliseconds{};
+    number = number_.load();
+    if (waited >= options_.timeout) end_wait(number, waited);
+  }
+}
+
+void Watchdog::end_wait(std::uint64_t number, milliseconds waited) {
+  is_ending_ = true;
+  if (depth_.load() == 0 || number_.load() != number) {
+    is_ending_ = false;
+    return;
+  }
+  Board* board = board_;
+  if (board == nullptr || board->claim()) {
+    print_error(fmt::format(
+        "rank {}: waited {:.0f} s in {}{}; if they only need longer, set ORTHANT_WATCHDOG_SECONDS to more than {:g}",
+        options_.rank, std::chrono::duration<double>(waited).count(), wait_text(),
+        board == nullptr ? "" : culprits_text(*board), std::chrono::duration<double>(options_.timeout).count()));
+  }
+  options_.end(Exit::watchdog);
+}
+
+std::string Watchdog::wait_text() const {
+  std::string text;
+  const int depth = std::min(depth_.load(), static_cast<int>(frames_.size()));
+  for (int i = 0; i < depth; ++i) {
+    const Frame& frame = frames_[static_cast<std::size_t>(i)];
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", frame.what.load());
+    if (const Transfer* transfer = frame.transfer) text += ": " + transfer->outstanding();
+  }
+  return text;
+}
+
+void Watchdog::end_for_neighbour() {
+  Board& board = *board_.load();
+  const auto [rank, pid] = board.members()[(board.me() + 1) % board.members().size()];
+  if (board.claim()) {
+    print_error(fmt::format(
+        "rank {} (pid {}) ended without a message; was it killed? 137 as the exit code of the job means SIGKILL, often "
+        "for want of memory",
+        rank, pid));
+  }
+  // The launcher has the code that the rank left with, and is about to end us; this is for launchers that do not.
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  options_.end(Exit::internal);
+}
+
+milliseconds watchdog_timeout() {
+  const char* text = std::getenv("ORTHANT_WATCHDOG_SECONDS");
+  if (text == nullptr || *text == '\0') return std::chrono::seconds(300);
+  char* end = nullptr;
+  const double seconds = std::strtod(text, &end);
+  if (*end != '\0' || !(seconds >= 0.1 && seconds <= 1e9))
+    fail(Exit::usage, "ORTHANT_WATCHDOG_SECONDS is '{}'; use a number of seconds of at least 0.1, e.g. 300", text);
+  return milliseconds(static_cast<std::int64_t>(seconds * 1000));
+}
+
+}  // namespace orthant::comm

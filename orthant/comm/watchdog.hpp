@@ -1,0 +1,85 @@
+#pragma once
+
+#include "orthant/base/error.hpp"
+#include "orthant/comm/comm.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+namespace orthant::comm {
+
+class Board;
+
+/// A thread that ends the job when this rank waits too long for the others, or when its neighbour on the machine ends
+/// without a word. It makes no MPI call. The time that the whole process is stopped does not count as waiting.
+class Watchdog {
+ public:
+  struct Options {
+    int rank = 0;
+    std::chrono::milliseconds timeout{};
+    /// Ends the job with this code, and does not return.
+    std::function<void(base::Exit)> end;
+  };
+
+  explicit Watchdog(Options options);
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog();
+
+  /// This rank's thread begins to wait: for what, and for which transfer if it is one. May be nested: the outermost
+  /// names the wait and has the clock. Both must live until leave().
+  void enter(const char* what, const Transfer* transfer = nullptr) noexcept;
+  void leave() noexcept;
+
+  /// From now on tells the other ranks of the machine what this one waits in, and watches the next of them.
+  void attach(Board& board);
+  /// The job is about to end: other ranks may, too.
+  void detach();
+
+ private:
+  struct Frame {
+    std::atomic<const char*> what{nullptr};
+    std::atomic<const Transfer*> transfer{nullptr};
+  };
+
+  void watch();
+  /// Prints and ends the job, unless the wait with this number is over.
+  void end_wait(std::uint64_t number, std::chrono::milliseconds waited);
+  void end_for_neighbour();
+  [[nodiscard]] std::string wait_text() const;
+
+  Options options_;
+  std::array<Frame, 4> frames_;  ///< from the outermost wait inwards
+  std::atomic<int> depth_{0};
+  std::atomic<std::uint64_t> number_{0};  ///< of the current outermost wait
+  std::atomic<bool> is_ending_{false};
+  std::atomic<Board*> board_{nullptr};
+  std::atomic<int> neighbour_{-1};  ///< a pidfd
+  std::atomic<bool> is_over_{false};
+  int wake_ = -1;  ///< an eventfd
+  std::thread thread_;
+};
+
+/// ORTHANT_WATCHDOG_SECONDS, or 300.
+std::chrono::milliseconds watchdog_timeout();
+
+/// A wait from here to the end of the scope. A null watchdog is none.
+class Waiting {
+ public:
+  Waiting(Watchdog* watchdog, const char* what, const Transfer* transfer = nullptr) noexcept : watchdog_(watchdog) {
+    if (watchdog_ != nullptr) watchdog_->enter(what, transfer);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  ~Waiting() {
+    if (watchdog_ != nullptr) watchdog_->leave();
+  }
+
+ private:
+  Watchdog* watchdog_;
+};
+
+}  // namespace orthant::comm

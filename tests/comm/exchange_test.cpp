@@ -1,0 +1,207 @@
+#include "orthant/base/error.hpp"
+#include "orthant/base/random.hpp"
+#include "orthant/comm/typed.hpp"
+#include "tests/support/mpi_main.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <numeric>
+
+namespace orthant::comm {
+namespace {
+
+using test::ranks;
+
+/// Bytes that `from` sends to `to` in one turn: odd sizes, some zero, some of several pieces.
+std::int64_t size_of(int from, int to) {
+  constexpr std::array<std::int64_t, 8> sizes{1, 0, 999, 1000, 1001, 7, 3333, 2000};
+  return sizes[static_cast<std::size_t>(from * 3 + to * 5) % sizes.size()];
+}
+
+std::byte item(int turn, int from, int to, std::size_t index) {
+  return static_cast<std::byte>(base::keyed(static_cast<std::uint64_t>(turn * 10'000 + from * 100 + to), index));
+}
+
+/// Every rank to every other, twice with the same tag.
+struct AllToAll {
+  explicit AllToAll(const char* kind) {
+    Comm& comm = ranks();
+    for (int copy = 0; copy < 2; ++copy) {
+      for (int peer = 0; peer < comm.size(); ++peer) {
+        if (peer == comm.rank()) continue;
+        peers.push_back(peer);
+        sent.emplace_back(static_cast<std::size_t>(size_of(comm.rank(), peer)));
+        received.emplace_back(static_cast<std::size_t>(size_of(peer, comm.rank())));
+      }
+    }
+    std::vector<Message> sends;
+    std::vector<Message> receives;
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      sends.push_back(message(peers[i], std::span(sent[i]), 3));
+      receives.push_back(message(peers[i], std::span(received[i]), 3));
+      if (sent[i].empty()) continue;
+      ++expected.messages;
+      expected.bytes += static_cast<std::int64_t>(sent[i].size());
+    }
+    transfer = comm.bind(sends, receives, kind);
+  }
+
+  void fill(int turn) {
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      for (std::size_t k = 0; k < sent[i].size(); ++k)
+        sent[i][k] = item(turn + (i < peers.size() / 2 ? 0 : 50), ranks().rank(), peers[i], k);
+    }
+  }
+
+  void check(int turn) const {
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      std::size_t wrong = 0;
+      for (std::size_t k = 0; k < received[i].size(); ++k)
+        wrong += received[i][k] != item(turn + (i < peers.size() / 2 ? 0 : 50), peers[i], ranks().rank(), k) ? 1 : 0;
+      EXPECT_EQ(wrong, 0U) << "turn " << turn << " from " << peers[i];
+    }
+  }
+
+  std::vector<int> peers;
+  std::vector<std::vector<std::byte>> sent, received;
+  Traffic expected;  ///< of one turn
+  std::unique_ptr<Transfer> transfer;
+};
+
+TEST(Exchange, AllToAllAgainAndAgain) {
+  AllToAll all("again");
+  for (int turn = 0; turn < 20; ++turn) {
+    all.fill(turn);
+    all.transfer->start();
+    if (turn % 2 == 0) {
+      all.transfer->wait();
+    } else {
+      while (!all.transfer->test()) ranks().progress();
+    }
+    all.check(turn);
+    EXPECT_EQ(all.transfer->outstanding(), "");
+  }
+
+  EXPECT_EQ(ranks().traffic().at("again"),
+            (Traffic{.messages = 20 * all.expected.messages, .bytes = 20 * all.expected.bytes}));
+}
+
+TEST(Exchange, TwoTransfersInFlightMatchInTheOrderOfTheirStarts) {
+  AllToAll first("first");
+  AllToAll second("second");
+  for (int turn = 0; turn < 5; ++turn) {
+    first.fill(turn);
+    second.fill(100 + turn);
+    first.transfer->start();
+    second.transfer->start();
+    second.transfer->wait();
+    first.transfer->wait();
+    first.check(turn);
+    second.check(100 + turn);
+  }
+  EXPECT_EQ(ranks().traffic().at("first"), ranks().traffic().at("second"));
+}
+
+TEST(Exchange, LargeMessagesArrive) {
+  Comm& comm = ranks();
+  if (comm.size() == 1) return;
+  std::vector<int> sent(1'000'003);
+  std::vector<int> received(sent.size());
+  std::iota(sent.begin(), sent.end(), comm.rank());
+  const Message send = message((comm.rank() + 1) % comm.size(), std::span(sent), 0);
+  const Message receive = message((comm.rank() + comm.size() - 1) % comm.size(), std::span(received), 0);
+
+  const std::unique_ptr<Transfer> transfer = comm.bind({&send, 1}, {&receive, 1}, "large");
+  transfer->start();
+  transfer->wait();
+
+  EXPECT_EQ(received.front(), receive.peer);
+  EXPECT_EQ(received.back(), receive.peer + 1'000'002);
+  EXPECT_EQ(comm.traffic().at("large"), (Traffic{.messages = 1, .bytes = 4 * 1'000'003}));
+}
+
+TEST(Exchange, BroadcastReachesAll) {
+  for (int root = 0; root < ranks().size(); ++root) {
+    std::vector<int> items(1201, ranks().rank() == root ? 7 + root : 0);
+    broadcast(ranks(), std::span(items), root);
+    EXPECT_EQ(items, std::vector<int>(1201, 7 + root));
+  }
+}
+
+TEST(Exchange, GatherHasPartsOfAnySize) {
+  const auto part = [](int rank) {
+    return std::vector<short>(static_cast<std::size_t>(rank * 700), static_cast<short>(rank));
+  };
+  for (int root = 0; root < ranks().size(); ++root) {
+    const std::vector<short> mine = part(ranks().rank());
+    const std::vector<std::vector<short>> all = gather(ranks(), std::span(mine), root);
+
+    EXPECT_EQ(all.size(), ranks().rank() == root ? static_cast<std::size_t>(ranks().size()) : 0U);
+    for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], part(static_cast<int>(i)));
+  }
+}
+
+TEST(Exchange, ReductionsAreTheSameEverywhere) {
+  const int size = ranks().size();
+  EXPECT_EQ(sum(ranks(), std::int64_t{1} << 40U), std::int64_t{size} << 40U);
+  EXPECT_EQ(max(ranks(), 0.5 * ranks().rank()), 0.5 * (size - 1));
+  EXPECT_EQ(min(ranks(), -ranks().rank()), 1 - size);
+
+  double in_order = 0;
+  for (int i = 0; i < size; ++i) in_order += std::ldexp(1.0, 60 * (i % 2)) * (i % 3 - 1);
+  EXPECT_EQ(sum(ranks(), std::ldexp(1.0, 60 * (ranks().rank() % 2)) * (ranks().rank() % 3 - 1)), in_order);
+}
+
+TEST(Exchange, BlockingMessagesDoNotMatchBoundOnes) {
+  Comm& comm = ranks();
+  if (comm.size() == 1) return;
+  std::vector<int> bound(2, comm.rank());
+  std::vector<int> blocking(501, 100 + comm.rank());
+  const Message first = message(1, std::span(bound), 0);
+  const Message second = message(0, std::span(bound), 0);
+  if (comm.rank() == 0) {
+    const auto transfer = comm.bind({&first, 1}, {}, "bound");
+    transfer->start();
+    send(comm, std::span<const int>(blocking), 1);
+    transfer->wait();
+  } else if (comm.rank() == 1) {
+    receive(comm, std::span(blocking), 0);
+    const auto transfer = comm.bind({}, {&second, 1}, "bound");
+    transfer->start();
+    transfer->wait();
+    EXPECT_EQ(bound, std::vector<int>(2, 0));
+    EXPECT_EQ(blocking, std::vector<int>(501, 100));
+  }
+  comm.barrier();
+}
+
+TEST(Exchange, SizesThatDifferAreFound) {
+  Comm& comm = ranks();
+  if (comm.size() == 1) return;
+  for (const std::size_t expected : {5, 3}) {
+    std::vector<char> items(comm.rank() == 0 ? 4 : expected);
+    const Message one = message(1 - comm.rank(), std::span(items), 8);
+    if (comm.rank() == 0) {
+      const auto transfer = comm.bind({&one, 1}, {}, "halo");
+      transfer->start();
+      transfer->wait();
+    } else if (comm.rank() == 1) {
+      const auto transfer = comm.bind({}, {&one, 1}, "halo");
+      transfer->start();
+      EXPECT_THROW(transfer->wait(), base::Error);
+    }
+    comm.barrier();
+  }
+}
+
+TEST(Exchange, RefusesWhatNobodyCouldDeliver) {
+  int item = 0;
+  const std::array bad{message(ranks().size(), std::span(&item, 1), 0), message(-1, std::span(&item, 1), 0),
+                       message(ranks().rank(), std::span(&item, 1), 0)};
+  for (const Message& one : bad) EXPECT_THROW(ranks().bind({&one, 1}, {}, "halo"), base::Error);
+}
+
+}  // namespace
+}  // namespace orthant::comm
