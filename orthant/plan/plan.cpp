@@ -1,42 +1,57 @@
 #include "orthant/plan/plan.hpp"
 
-#include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
-#include "orthant/base/json.hpp"
+
+#include <algorithm>
 
 namespace orthant::plan {
 namespace {
 
-using base::Exit;
-using base::fail;
-using json = base::Json;
+/// A run of nodes that are cut alike, as the cells of a table.
+using Row = std::vector<std::string>;
 
-constexpr int format_version = 1;
-constexpr int most_ranks = 1 << 20;
-
-/// A whole number of at least 1 under `key`.
-int positive(const json& object, const char* key, const std::string& where) {
-  const auto found = object.find(key);
-  if (found == object.end()) fail(Exit::bad_data, "{}: '{}' is missing", where, key);
-  if (!found->is_number_integer() || *found < 1 || *found > most_ranks) {
-    fail(Exit::bad_data, "{}: '{}' must be a whole number from 1 to {}", where, key, most_ranks);
-  }
-  return found->get<int>();
+bool alike(const NodePlan& a, const NodePlan& b) {
+  return a.grid == b.grid && a.first_rank == b.first_rank && a.channel_parts == b.channel_parts && a.stage == b.stage &&
+         a.statistics == b.statistics;
 }
 
-tensor::Grid grid_from(const json& object, const std::string& where) {
-  tensor::Grid grid;
-  if (!object.is_object()) fail(Exit::bad_data, "{}: the grid must be an object such as {{\"d\": 2}}", where);
-  for (const auto& [key, value] : object.items()) {
-    bool known = false;
-    for (const tensor::Dim dim : tensor::all_dims) {
-      if (key != tensor::name_of(dim)) continue;
-      grid[dim] = positive(object, tensor::name_of(dim), where);
-      known = true;
-    }
-    if (!known) fail(Exit::bad_data, "{}: unknown dim '{}' in the grid; known are n, c, d, h, w", where, key);
+std::string algorithm_of(const NodePlan& node) {
+  if (node.channel_parts == 1) return "";
+  if (node.channel_parts == node.grid.c) return "stationary-x";
+  return fmt::format("stationary-w, {} channel parts", node.channel_parts);
+}
+
+std::string statistics_of(const NodePlan& node) {
+  if (node.statistics == Statistics::global) return "";
+  return node.statistics == Statistics::local ? "local statistics" : "spatial statistics";
+}
+
+Row row_of(const NodePlan& first, const NodePlan& last) {
+  const int end = first.first_rank + tensor::parts(first.grid) - 1;
+  return {first.node == last.node ? first.node : fmt::format("{} to {}", first.node, last.node),
+          tensor::to_text(first.grid),
+          end == first.first_rank ? fmt::format("{}", end) : fmt::format("{}-{}", first.first_rank, end),
+          fmt::format("{}", first.stage),
+          algorithm_of(first),
+          statistics_of(first)};
+}
+
+/// Columns as wide as their widest cell; those that say nothing are left out.
+std::string aligned(const std::vector<Row>& rows, const std::vector<bool>& shown) {
+  std::vector<std::size_t> widths(shown.size());
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
-  return grid;
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (shown[i]) line += fmt::format("{:<{}}  ", row[i], widths[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -47,57 +62,21 @@ Plan serial_plan(const model::Graph& graph) {
   return plan;
 }
 
-void verify(const Plan& plan, const model::Graph& graph) {
-  if (plan.nodes.size() != graph.nodes.size()) {
-    fail(Exit::bad_data, "the plan has {} nodes but {} has {}; make the plan for this network", plan.nodes.size(),
-         graph.name, graph.nodes.size());
-  }
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const NodePlan& node = plan.nodes[i];
-    if (node.node != graph.nodes[i].name) {
-      fail(Exit::bad_data, "the plan's node {} is '{}' but {} has '{}' there; make the plan for this network", i,
-           node.node, graph.name, graph.nodes[i].name);
+std::string to_text(const Plan& plan) {
+  std::vector<Row> rows{{"nodes", "grid", "ranks", "stage", "algorithm", "statistics"}};
+  std::vector<bool> shown{true, true, true, false, false, false};
+  for (std::size_t first = 0; first < plan.nodes.size();) {
+    std::size_t end = first + 1;
+    while (end < plan.nodes.size() && alike(plan.nodes[first], plan.nodes[end])) ++end;
+    rows.push_back(row_of(plan.nodes[first], plan.nodes[end - 1]));
+    shown[3] = shown[3] || plan.nodes[first].stage > 0;
+    for (const std::size_t column : {std::size_t{4}, std::size_t{5}}) {
+      shown[column] = shown[column] || !rows.back()[column].empty();
     }
-    if (tensor::parts(node.grid) != plan.ranks) {
-      fail(Exit::bad_data, "{}: grid {} has {} parts but the plan is for {} ranks; let the grid's product be {}",
-           node.node, tensor::to_text(node.grid), tensor::parts(node.grid), plan.ranks, plan.ranks);
-    }
+    first = end;
   }
-}
-
-std::string to_json(const Plan& plan) {
-  json nodes = json::array();
-  for (const NodePlan& node : plan.nodes) {
-    json grid = json::object();
-    for (const tensor::Dim dim : tensor::all_dims) {
-      if (node.grid[dim] > 1) grid[tensor::name_of(dim)] = node.grid[dim];
-    }
-    nodes.push_back({{"node", node.node}, {"grid", grid}});
-  }
-  return json{{"format", "orthant-plan"}, {"version", format_version}, {"ranks", plan.ranks}, {"nodes", nodes}}.dump(2);
-}
-
-Plan from_json(const std::string& text, const std::string& origin) {
-  const json document = base::parse_json(text, origin);
-  if (!document.is_object() || document.value("format", json()) != "orthant-plan") {
-    fail(Exit::bad_data, "{}: not a plan; a plan is JSON with \"format\": \"orthant-plan\"", origin);
-  }
-  if (const int version = positive(document, "version", origin); version != format_version) {
-    fail(Exit::bad_data, "{}: plan version {} is not known here; this program reads version {}", origin, version,
-         format_version);
-  }
-  Plan plan{.ranks = positive(document, "ranks", origin), .nodes = {}};
-  const auto nodes = document.find("nodes");
-  if (nodes == document.end() || !nodes->is_array()) fail(Exit::bad_data, "{}: 'nodes' must be a list", origin);
-  for (const json& entry : *nodes) {
-    if (!entry.is_object() || !entry.contains("node") || !entry["node"].is_string()) {
-      fail(Exit::bad_data, "{}: each entry of 'nodes' needs a 'node' with its name", origin);
-    }
-    const auto name = entry["node"].get<std::string>();
-    const std::string where = fmt::format("{}: {}", origin, name);
-    plan.nodes.push_back({.node = name, .grid = grid_from(entry.value("grid", json::object()), where)});
-  }
-  return plan;
+  const std::string pieces = plan.micro_batches > 1 ? fmt::format(", {} micro-batches", plan.micro_batches) : "";
+  return fmt::format("{} rank{}{}\n", plan.ranks, plan.ranks == 1 ? "" : "s", pieces) + aligned(rows, shown);
 }
 
 }  // namespace orthant::plan

@@ -35,7 +35,8 @@ struct Plan {
 /// Everything on one rank.
 Plan serial_plan(const model::Graph& graph);
 
-/// Throws Error if the plan does not fit the graph: unknown or missing nodes, a grid that is not `ranks` parts.
+/// Throws Error with the reason and the nearest that can run if the plan does not fit the graph: other nodes, more
+/// parts than ranks, cells or samples, ranks without work, cuts that an op cannot have, stages that read later ones.
 void verify(const Plan& plan, const model::Graph& graph);
 
 /// The distribution of node i's dst. Channels of grouped convolutions are cut between groups, those of a flattened
@@ -44,7 +45,10 @@ tensor::Distribution distribution(const Plan& plan, const model::Graph& graph, i
 /// That of the tensor the loss works on: the output's, with all channels of a pixel on one rank.
 tensor::Distribution loss_distribution(const Plan& plan, const model::Graph& graph);
 
-/// JSON with a format version; round-trips.
+/// A table for people; runs of nodes that are cut alike share a line.
+std::string to_text(const Plan& plan);
+
+/// JSON with a format version, without what is default; round-trips.
 std::string to_json(const Plan& plan);
 Plan from_json(const std::string& text, const std::string& origin);
 

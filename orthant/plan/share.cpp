@@ -1,6 +1,7 @@
 #include "orthant/plan/share.hpp"
 
 #include "orthant/base/checked.hpp"
+#include "orthant/plan/fit.hpp"
 #include "orthant/tensor/window_boxes.hpp"
 
 #include <algorithm>
@@ -120,12 +121,6 @@ ChannelCut cut_of(const Plan& plan, const model::Graph& graph, int index, int ra
 }
 
 ChannelCut Sharing::channel_cut(std::int64_t groups) const { return cut_of(plan, graph, index, rank, groups); }
-
-std::int64_t groups_of(const model::Op& op) {
-  if (const auto* conv = std::get_if<model::Conv>(&op)) return conv->groups;
-  if (const auto* conv = std::get_if<model::ConvTranspose>(&op)) return conv->groups;
-  return 1;
-}
 
 std::int64_t length(const std::vector<Range>& ranges) {
   std::int64_t sum = 0;

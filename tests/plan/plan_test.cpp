@@ -1,6 +1,6 @@
 #include "orthant/plan/plan.hpp"
 
-#include "orthant/base/error.hpp"
+#include "tests/plan/message.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,15 +14,6 @@ model::Graph small_network() {
   return builder.finish({.terms = {{}}});
 }
 
-std::string message_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const base::Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(Plan, SerialPlanFitsItsGraph) {
   const model::Graph graph = small_network();
   const Plan plan = serial_plan(graph);
@@ -31,37 +22,84 @@ TEST(Plan, SerialPlanFitsItsGraph) {
   EXPECT_EQ(distribution(plan, graph, 1).global, (tensor::Shape{2, 7, 4, 5, 6}));
 }
 
-TEST(Plan, JsonRoundTrips) {
+Plan full_plan() {
   Plan plan = serial_plan(small_network());
-  plan.ranks = 4;
-  for (NodePlan& node : plan.nodes) node.grid = {.n = 2, .d = 2};
+  plan.ranks = 8;
+  plan.micro_batches = 2;
+  plan.nodes[0].grid = {.n = 2, .d = 2};
+  plan.nodes[1].grid = {.c = 4};
+  plan.nodes[1].channel_parts = 2;
+  plan.nodes[2] = {.node = "act",
+                   .grid = {.c = 2, .h = 2},
+                   .first_rank = 4,
+                   .channel_parts = 2,
+                   .stage = 1,
+                   .statistics = Statistics::spatial};
+  return plan;
+}
 
+TEST(Plan, JsonRoundTrips) {
+  const Plan plan = full_plan();
   EXPECT_EQ(from_json(to_json(plan), "plan.json"), plan);
 }
 
-TEST(Plan, VerifyNamesWhatDoesNotFit) {
-  const model::Graph graph = small_network();
-  Plan plan = serial_plan(graph);
+TEST(Plan, JsonLeavesOutWhatIsDefault) {
+  const std::string text = to_json(serial_plan(small_network()));
+  for (const char* key : {"first_rank", "algorithm", "channel_parts", "stage", "statistics", "micro_batches"}) {
+    EXPECT_EQ(text.find(key), std::string::npos) << key;
+  }
+  EXPECT_NE(to_json(full_plan()).find("\"stationary-w\""), std::string::npos);
+  EXPECT_NE(to_json(full_plan()).find("\"stationary-x\""), std::string::npos);
+}
 
-  plan.nodes[1].grid.d = 2;
-  EXPECT_EQ(message_of([&] { verify(plan, graph); }),
-            "conv: grid d2 has 2 parts but the plan is for 1 ranks; let the grid's product be 1");
-  plan = serial_plan(graph);
-  plan.nodes[2].node = "relu";
-  EXPECT_NE(message_of([&] { verify(plan, graph); }).find("'relu'"), std::string::npos);
-  plan.nodes.pop_back();
-  EXPECT_NE(message_of([&] { verify(plan, graph); }).find("2 nodes"), std::string::npos);
+TEST(Plan, TableJoinsNodesThatAreCutAlike) {
+  EXPECT_EQ(to_text(serial_plan(small_network())),
+            "1 rank\n"
+            "nodes         grid  ranks\n"
+            "input to act  1     0\n");
+  EXPECT_EQ(to_text(full_plan()),
+            "8 ranks, 2 micro-batches\n"
+            "nodes  grid  ranks  stage  algorithm                      statistics\n"
+            "input  n2d2  0-3    0\n"
+            "conv   c4    0-3    0      stationary-w, 2 channel parts\n"
+            "act    c2h2  4-7    1      stationary-x                   spatial statistics\n");
+}
+
+TEST(Plan, BadNodesAreRefusedWithTheirPlace) {
+  const auto error = [](const std::string& fields) {
+    const std::string text =
+        R"({"format": "orthant-plan", "version": 1, "ranks": 4, "nodes": [{"node": "conv", )" + fields + "}]}";
+    return message_of([&] { (void)from_json(text, "plan.json"); });
+  };
+  EXPECT_EQ(error(R"("grid": {"c": 4}, "algorithm": "stationary-x")"), "no error");
+  EXPECT_EQ(error(R"("grid": {"c": 4}, "algorithm": "stationary-z")"),
+            "plan.json: conv: 'algorithm' is \"stationary-z\"; did you mean 'stationary-x'?");
+  EXPECT_EQ(error(R"("grid": {"c": 4}, "algorithm": "stationary-w")"),
+            "plan.json: conv: 'channel_parts' goes with \"algorithm\": \"stationary-w\", and only with that");
+  EXPECT_EQ(error(R"("grid": {"c": 4}, "channel_parts": 2)"),
+            "plan.json: conv: 'channel_parts' goes with \"algorithm\": \"stationary-w\", and only with that");
+  EXPECT_EQ(error(R"("grid": {"c": 4}, "algorithm": "stationary-w", "channel_parts": 3)"),
+            "plan.json: conv: 'channel_parts' is 3; it must divide the grid's c, which is 4");
+  EXPECT_EQ(error(R"("statistics": "globl")"), "plan.json: conv: 'statistics' is \"globl\"; did you mean 'global'?");
+  EXPECT_EQ(error(R"("statistics": 3)"), "plan.json: conv: 'statistics' is 3; known are: local, spatial, global");
+  EXPECT_EQ(error(R"("first_rank": -1)"), "plan.json: conv: 'first_rank' must be a whole number from 0 to 1048576");
+  EXPECT_EQ(error(R"("stage": 0.5)"), "plan.json: conv: 'stage' must be a whole number from 0 to 1048576");
+  EXPECT_EQ(error(R"("grids": {})"), "plan.json: conv: unknown key 'grids'; did you mean 'grid'?");
+  EXPECT_EQ(error(R"("grid": {"d": 0})"), "plan.json: conv: 'd' must be a whole number from 1 to 1048576");
 }
 
 TEST(Plan, BadJsonIsRefusedWithItsOrigin) {
-  for (const char* text : {"", "[]", "{}", "{\"format\": \"orthant-plan\"}",
-                           "{\"format\": \"orthant-plan\", \"version\": 9, \"ranks\": 1, \"nodes\": []}",
-                           "{\"format\": \"orthant-plan\", \"version\": 1, \"ranks\": 0, \"nodes\": []}",
-                           "{\"format\": \"orthant-plan\", \"version\": 1, \"ranks\": 1, \"nodes\": [1]}",
-                           "{\"format\": \"orthant-plan\", \"version\": 1, \"ranks\": 1, \"nodes\": "
-                           "[{\"node\": \"a\", \"grid\": {\"q\": 2}}]}",
-                           "{\"format\": \"orthant-plan\", \"version\": 1, \"ranks\": 1, \"nodes\": "
-                           "[{\"node\": \"a\", \"grid\": {\"d\": 1e300}}]}"}) {
+  for (const char* text :
+       {"", "[]", "{}", "{\"format\": \"orthant-plan\"}",
+        "{\"format\": \"orthant-plan\", \"version\": 9, \"ranks\": 1, \"nodes\": []}",
+        "{\"format\": \"orthant-plan\", \"version\": 1, \"ranks\": 0, \"nodes\": []}",
+        "{\"format\": \"orthant-plan\", \"version\": 1, \"ranks\": 1, \"nodes\": [1]}",
+        "{\"format\": \"orthant-plan\", \"version\": 1, \"rank\": 1, \"nodes\": []}",
+        "{\"format\": \"orthant-plan\", \"version\": 1, \"ranks\": 1, \"micro_batches\": 0, \"nodes\": []}",
+        "{\"format\": \"orthant-plan\", \"version\": 1, \"ranks\": 1, \"nodes\": "
+        "[{\"node\": \"a\", \"grid\": {\"q\": 2}}]}",
+        "{\"format\": \"orthant-plan\", \"version\": 1, \"ranks\": 1, \"nodes\": "
+        "[{\"node\": \"a\", \"grid\": {\"d\": 1e300}}]}"}) {
     EXPECT_EQ(message_of([&] { (void)from_json(text, "plan.json"); }).rfind("plan.json", 0), 0U) << text;
   }
 }

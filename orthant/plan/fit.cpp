@@ -1,0 +1,146 @@
+#include "orthant/plan/fit.hpp"
+
+#include "orthant/base/format.hpp"
+#include "orthant/tensor/window_boxes.hpp"
+
+#include <algorithm>
+
+namespace orthant::plan {
+namespace {
+
+using tensor::Dim;
+
+constexpr std::int64_t thinnest = 2;
+
+/// How many cells beyond its own a rank reads of a src, on the worse side.
+struct Halo {
+  Dim dim;
+
+  std::int64_t operator()(const model::Conv& op) const { return of(op.window); }
+  std::int64_t operator()(const model::Pool& op) const { return of(op.window); }
+  std::int64_t operator()(const model::ConvTranspose& op) const {
+    return (tensor::reach(op.window, dim) - 1) / op.window.stride[dim];
+  }
+  template <class Other>
+  std::int64_t operator()(const Other&) const {
+    return 0;
+  }
+
+  [[nodiscard]] std::int64_t of(const tensor::Window& window) const {
+    return std::max(window.pad_lo[dim], tensor::reach(window, dim) - window.stride[dim] - window.pad_lo[dim]);
+  }
+};
+
+const tensor::Window* sliding_window(const model::Op& op) {
+  if (const auto* conv = std::get_if<model::Conv>(&op)) return &conv->window;
+  if (const auto* pool = std::get_if<model::Pool>(&op)) return &pool->window;
+  return nullptr;
+}
+
+const char* adjective(Dim dim) { return dim == Dim::d ? "deep" : dim == Dim::h ? "high" : "wide"; }
+
+std::string count(std::int64_t number, const char* what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string to_text(const Misfit& misfit) {
+  switch (misfit.kind) {
+    case Misfit::Kind::samples: return fmt::format("{}, too few for n{}", count(misfit.extent, "sample"), misfit.parts);
+    case Misfit::Kind::channels:
+      return fmt::format("{}, too few for {} parts", count(misfit.extent, "channel"), misfit.parts);
+    case Misfit::Kind::groups:
+      return fmt::format("{} cannot be cut evenly into {} parts", count(misfit.extent, "group"), misfit.parts);
+    case Misfit::Kind::all_channels: return "all channels are needed in one place";
+    case Misfit::Kind::no_space: return "there is no space to cut";
+    case Misfit::Kind::space:
+      return fmt::format("{} {}, too small for {}{}", count(misfit.extent, "cell"), adjective(misfit.dim),
+                         tensor::name_of(misfit.dim), misfit.parts);
+    case Misfit::Kind::padding:
+      return fmt::format("some of {}{} would see only padding", tensor::name_of(misfit.dim), misfit.parts);
+  }
+  return "";
+}
+
+bool sums_channels(const model::Op& op) { return computes(op) && groups_of(op) == 1; }
+
+bool computes(const model::Op& op) {
+  return std::holds_alternative<model::Conv>(op) || std::holds_alternative<model::ConvTranspose>(op) ||
+         std::holds_alternative<model::Dense>(op);
+}
+
+std::int64_t groups_of(const model::Op& op) {
+  if (const auto* conv = std::get_if<model::Conv>(&op)) return conv->groups;
+  if (const auto* conv = std::get_if<model::ConvTranspose>(&op)) return conv->groups;
+  return 1;
+}
+
+int padding_part(const model::Graph& graph, int node, Dim dim, int parts) {
+  const model::Node& here = graph.nodes[static_cast<std::size_t>(node)];
+  const tensor::Window* window = sliding_window(here.op);
+  if (window == nullptr) return -1;
+  const tensor::Shape& src = graph.nodes[static_cast<std::size_t>(here.srcs.front())].shape;
+  for (int part = 0; part < parts; ++part) {
+    tensor::Box box = tensor::whole(here.shape);
+    box.set(dim,
+            {tensor::block_begin(here.shape[dim], parts, part), tensor::block_begin(here.shape[dim], parts, part + 1)});
+    if (!tensor::is_empty(box) && tensor::is_empty(tensor::cells_read(*window, box, src, here.shape))) return part;
+  }
+  return -1;
+}
+
+Fit::Fit(const model::Graph& graph, std::int64_t samples)
+    : graph_(graph), samples_(samples), least_(graph.nodes.size(), tensor::cube(thinnest)) {
+  for (const model::Node& reader : graph.nodes) {
+    for (const int src : reader.srcs) {
+      for (const Dim dim : tensor::spatial_dims) {
+        std::int64_t& least = least_[static_cast<std::size_t>(src)][dim];
+        least = std::max(least, std::visit(Halo{dim}, reader.op));
+      }
+    }
+  }
+}
+
+std::optional<Misfit> Fit::misfit(int node, const tensor::Grid& grid) const {
+  if (samples_ < grid.n) return Misfit{Misfit::Kind::samples, Dim::n, samples_, grid.n};
+  for (const Dim dim : tensor::spatial_dims) {
+    if (const auto found = space_misfit(node, dim, grid[dim])) return found;
+  }
+  return channel_misfit(node, grid.c);
+}
+
+std::optional<Misfit> Fit::space_misfit(int node, Dim dim, int parts) const {
+  if (parts == 1) return {};
+  const tensor::Shape& shape = graph_.nodes[static_cast<std::size_t>(node)].shape;
+  const Misfit misfit{Misfit::Kind::space, dim, shape[dim], parts};
+  if (shape.d == 1 && shape.h == 1 && shape.w == 1) return Misfit{Misfit::Kind::no_space, dim, 1, parts};
+  if (shape[dim] / parts < least_[static_cast<std::size_t>(node)][dim]) return misfit;
+  if (padding_part(graph_, node, dim, parts) >= 0) return Misfit{Misfit::Kind::padding, dim, shape[dim], parts};
+  return {};
+}
+
+std::optional<Misfit> Fit::channel_misfit(int node, int parts) const {
+  if (parts == 1) return {};
+  const model::Node& here = graph_.nodes[static_cast<std::size_t>(node)];
+  const bool last = node + 1 == static_cast<int>(graph_.nodes.size());
+  if (last || std::holds_alternative<model::Softmax>(here.op)) {
+    return Misfit{Misfit::Kind::all_channels, Dim::c, here.shape.c, parts};
+  }
+  if (const std::int64_t groups = groups_of(here.op); groups > 1 && groups % parts != 0) {
+    return Misfit{Misfit::Kind::groups, Dim::c, groups, parts};
+  }
+  const bool flat = std::holds_alternative<model::Flatten>(here.op);
+  const std::int64_t channels = flat ? graph_.nodes[static_cast<std::size_t>(here.srcs.front())].shape.c : here.shape.c;
+  if (channels < parts) return Misfit{Misfit::Kind::channels, Dim::c, channels, parts};
+  return {};
+}
+
+int Fit::most_parts(int node, Dim dim) const {
+  const std::int64_t extent = graph_.nodes[static_cast<std::size_t>(node)].shape[dim];
+  auto parts = static_cast<int>(std::min<std::int64_t>(extent / least_[static_cast<std::size_t>(node)][dim], 1 << 20));
+  while (parts > 1 && space_misfit(node, dim, parts)) --parts;
+  return std::max(parts, 1);
+}
+
+}  // namespace orthant::plan

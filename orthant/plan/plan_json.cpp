@@ -1,0 +1,161 @@
+#include "orthant/base/error.hpp"
+#include "orthant/base/format.hpp"
+#include "orthant/base/json.hpp"
+#include "orthant/base/nearest.hpp"
+#include "orthant/plan/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace orthant::plan {
+namespace {
+
+using base::Exit;
+using base::fail;
+using json = base::Json;
+
+constexpr int format_version = 1;
+constexpr int most_ranks = 1 << 20;
+
+const std::array<std::string, 5> plan_keys{"format", "version", "ranks", "micro_batches", "nodes"};
+const std::array<std::string, 7> node_keys{"node",          "grid",  "first_rank", "algorithm",
+                                           "channel_parts", "stage", "statistics"};
+const std::array<std::string, 3> algorithms{"stationary-x", "stationary-y", "stationary-w"};
+const std::array<std::string, 3> statistics_names{"local", "spatial", "global"};
+
+/// A JSON object with the place to name in messages.
+struct Fields {
+  const json& object;
+  std::string where;
+
+  void allow(std::span<const std::string> known) const {
+    for (const auto& [key, value] : object.items()) {
+      if (std::find(known.begin(), known.end(), key) == known.end()) {
+        fail(Exit::bad_data, "{}: unknown key '{}'{}", where, key, base::suggestion(key, known));
+      }
+    }
+  }
+  [[nodiscard]] int number(const char* key, int least) const {
+    const json& value = object.at(key);
+    if (!value.is_number_integer() || value < least || value > most_ranks) {
+      fail(Exit::bad_data, "{}: '{}' must be a whole number from {} to {}", where, key, least, most_ranks);
+    }
+    return value.get<int>();
+  }
+  [[nodiscard]] int number_or(const char* key, int least, int otherwise) const {
+    return object.contains(key) ? number(key, least) : otherwise;
+  }
+  [[nodiscard]] int required(const char* key) const {
+    if (!object.contains(key)) fail(Exit::bad_data, "{}: '{}' is missing", where, key);
+    return number(key, 1);
+  }
+  /// The place of a word in the list of those that are known.
+  [[nodiscard]] std::size_t word(const char* key, std::span<const std::string> known) const {
+    const json& value = object.at(key);
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    const auto found = std::find(known.begin(), known.end(), text);
+    if (!value.is_string() || found == known.end()) {
+      fail(Exit::bad_data, "{}: '{}' is {}{}", where, key, value.dump(), base::suggestion(text, known));
+    }
+    return static_cast<std::size_t>(found - known.begin());
+  }
+};
+
+tensor::Grid grid_from(const json& object, const std::string& where) {
+  tensor::Grid grid;
+  if (!object.is_object()) fail(Exit::bad_data, "{}: the grid must be an object such as {{\"d\": 2}}", where);
+  const Fields fields{object, where};
+  for (const auto& [key, value] : object.items()) {
+    const auto dim = std::find_if(tensor::all_dims.begin(), tensor::all_dims.end(),
+                                  [&](tensor::Dim candidate) { return key == tensor::name_of(candidate); });
+    if (dim == tensor::all_dims.end()) {
+      fail(Exit::bad_data, "{}: unknown dim '{}' in the grid; known are n, c, d, h, w", where, key);
+    }
+    grid[*dim] = fields.number(tensor::name_of(*dim), 1);
+  }
+  return grid;
+}
+
+int channel_parts_from(const Fields& fields, const tensor::Grid& grid) {
+  const std::size_t algorithm = fields.object.contains("algorithm") ? fields.word("algorithm", algorithms) : 1;
+  if (fields.object.contains("channel_parts") != (algorithm == 2)) {
+    fail(Exit::bad_data, "{}: 'channel_parts' goes with \"algorithm\": \"stationary-w\", and only with that",
+         fields.where);
+  }
+  if (algorithm == 0) return grid.c;
+  if (algorithm == 1) return 1;
+  const int parts = fields.number("channel_parts", 1);
+  if (grid.c % parts != 0) {
+    fail(Exit::bad_data, "{}: 'channel_parts' is {}; it must divide the grid's c, which is {}", fields.where, parts,
+         grid.c);
+  }
+  return parts;
+}
+
+NodePlan node_from(const json& entry, const std::string& origin) {
+  if (!entry.is_object() || !entry.contains("node") || !entry["node"].is_string()) {
+    fail(Exit::bad_data, "{}: each entry of 'nodes' needs a 'node' with its name", origin);
+  }
+  const auto name = entry["node"].get<std::string>();
+  const Fields fields{entry, fmt::format("{}: {}", origin, name)};
+  fields.allow(node_keys);
+  NodePlan node{.node = name, .grid = grid_from(entry.value("grid", json::object()), fields.where)};
+  node.first_rank = fields.number_or("first_rank", 0, 0);
+  node.channel_parts = channel_parts_from(fields, node.grid);
+  node.stage = fields.number_or("stage", 0, 0);
+  if (entry.contains("statistics")) {
+    node.statistics = static_cast<Statistics>(fields.word("statistics", statistics_names));
+  }
+  return node;
+}
+
+json to_json(const NodePlan& node) {
+  json grid = json::object();
+  for (const tensor::Dim dim : tensor::all_dims) {
+    if (node.grid[dim] > 1) grid[tensor::name_of(dim)] = node.grid[dim];
+  }
+  json entry{{"node", node.node}, {"grid", grid}};
+  if (node.first_rank != 0) entry["first_rank"] = node.first_rank;
+  if (node.channel_parts > 1) {
+    const bool all = node.channel_parts == node.grid.c;
+    entry["algorithm"] = algorithms[all ? 0 : 2];
+    if (!all) entry["channel_parts"] = node.channel_parts;
+  }
+  if (node.stage != 0) entry["stage"] = node.stage;
+  if (node.statistics != Statistics::global) {
+    entry["statistics"] = statistics_names[static_cast<std::size_t>(node.statistics)];
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::string to_json(const Plan& plan) {
+  json document{{"format", "orthant-plan"}, {"version", format_version}, {"ranks", plan.ranks}};
+  if (plan.micro_batches != 1) document["micro_batches"] = plan.micro_batches;
+  document["nodes"] = json::array();
+  for (const NodePlan& node : plan.nodes) document["nodes"].push_back(to_json(node));
+  return document.dump(2);
+}
+
+Plan from_json(const std::string& text, const std::string& origin) {
+  const json document = base::parse_json(text, origin);
+  if (!document.is_object() || document.value("format", json()) != "orthant-plan") {
+    fail(Exit::bad_data, "{}: not a plan; a plan is JSON with \"format\": \"orthant-plan\"", origin);
+  }
+  const Fields fields{document, origin};
+  if (const int version = fields.required("version"); version != format_version) {
+    fail(Exit::bad_data, "{}: plan version {} is not known here; this program reads version {}", origin, version,
+         format_version);
+  }
+  fields.allow(plan_keys);
+  Plan plan{.ranks = fields.required("ranks"), .nodes = {}};
+  plan.micro_batches = fields.number_or("micro_batches", 1, 1);
+  const auto nodes = document.find("nodes");
+  if (nodes == document.end() || !nodes->is_array()) fail(Exit::bad_data, "{}: 'nodes' must be a list", origin);
+  for (const json& entry : *nodes) plan.nodes.push_back(node_from(entry, origin));
+  return plan;
+}
+
+}  // namespace orthant::plan

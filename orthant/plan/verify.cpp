@@ -1,0 +1,162 @@
+#include "orthant/base/error.hpp"
+#include "orthant/base/format.hpp"
+#include "orthant/plan/fit.hpp"
+#include "orthant/plan/plan.hpp"
+
+#include <algorithm>
+
+namespace orthant::plan {
+namespace {
+
+using base::Exit;
+using base::fail;
+using model::Graph;
+using tensor::Dim;
+
+std::string ranks_text(int count) { return fmt::format("{} rank{}", count, count == 1 ? "" : "s"); }
+
+void check_names(const Plan& plan, const Graph& graph) {
+  if (plan.nodes.size() != graph.nodes.size()) {
+    fail(Exit::bad_data, "the plan has {} nodes but {} has {}; make the plan for this network", plan.nodes.size(),
+         graph.name, graph.nodes.size());
+  }
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (plan.nodes[i].node == graph.nodes[i].name) continue;
+    fail(Exit::bad_data, "the plan's node {} is '{}' but {} has '{}' there; make the plan for this network", i,
+         plan.nodes[i].node, graph.name, graph.nodes[i].name);
+  }
+}
+
+/// Parts of a grid that may come from a file: 0 if they are not positive or too many.
+std::int64_t safe_parts(const tensor::Grid& grid) {
+  constexpr std::int64_t most = 1 << 20;
+  std::int64_t product = 1;
+  for (const Dim dim : tensor::all_dims) {
+    if (grid[dim] < 1 || grid[dim] > most) return 0;
+    product *= grid[dim];
+    if (product > most) return 0;
+  }
+  return product;
+}
+
+void check_ranks(const Plan& plan, const NodePlan& node) {
+  const std::int64_t parts = safe_parts(node.grid);
+  if (parts == 0) {
+    fail(Exit::bad_data, "{}: the grid's parts must be at least 1, and at most 1048576 together", node.node);
+  }
+  if (node.first_rank < 0) fail(Exit::bad_data, "{}: first_rank is {}; ranks count from 0", node.node, node.first_rank);
+  if (parts + node.first_rank <= plan.ranks) return;
+  fail(Exit::bad_data,
+       "{}: grid {} from rank {} on needs {} but the plan is for {}; let the grid have at most {} parts", node.node,
+       tensor::to_text(node.grid), node.first_rank,
+       ranks_text(static_cast<int>(std::min<std::int64_t>(parts + node.first_rank, 1 << 30))), ranks_text(plan.ranks),
+       std::max(plan.ranks - node.first_rank, 1));
+}
+
+/// Every rank must have something to do.
+void check_work(const Plan& plan, const Graph& graph) {
+  std::vector<bool> works(static_cast<std::size_t>(plan.ranks), false);
+  for (int node = 0; node < static_cast<int>(plan.nodes.size()); ++node) {
+    const tensor::Distribution dst = distribution(plan, graph, node);
+    for (int part = 0; part < tensor::parts(dst.grid); ++part) {
+      const auto rank = static_cast<std::size_t>(dst.first_rank + part);
+      if (!works[rank]) works[rank] = !tensor::is_empty(tensor::owned_box(dst, static_cast<int>(rank)));
+    }
+  }
+  const auto idle = std::find(works.begin(), works.end(), false);
+  if (idle == works.end()) return;
+  fail(Exit::bad_data, "rank {} of the plan has nothing to do in any layer; use {} ranks or cut some layer further",
+       idle - works.begin(), std::count(works.begin(), works.end(), true));
+}
+
+/// More parts than cells leave ranks without work where nobody meant it.
+void check_cells(const Plan& plan, const Graph& graph, int index) {
+  const NodePlan& node = plan.nodes[static_cast<std::size_t>(index)];
+  tensor::Shape shape = graph.nodes[static_cast<std::size_t>(index)].shape;
+  shape.n /= plan.micro_batches;
+  for (const Dim dim : tensor::all_dims) {
+    if (node.grid[dim] <= shape[dim]) continue;
+    const char* cells = dim == Dim::n ? "samples" : dim == Dim::c ? "channels" : "cells";
+    const char letter = dim == Dim::c ? 'f' : tensor::name_of(dim)[0];
+    fail(Exit::bad_data, "{}: {}{} cuts {} {} into {} parts; at most {}{} fits here, e.g. --grid {}{}", node.node,
+         tensor::name_of(dim), node.grid[dim], shape[dim], cells, node.grid[dim], tensor::name_of(dim), shape[dim],
+         letter, shape[dim]);
+  }
+}
+
+void check_padding(const Plan& plan, const Graph& graph, int index) {
+  const NodePlan& node = plan.nodes[static_cast<std::size_t>(index)];
+  for (const Dim dim : tensor::spatial_dims) {
+    const int part = padding_part(graph, index, dim, node.grid[dim]);
+    if (part < 0) continue;
+    int fewer = node.grid[dim];
+    while (fewer > 1 && padding_part(graph, index, dim, fewer) >= 0) --fewer;
+    fail(Exit::bad_data, "{}: part {} of {}{} would see only padding; at most {}{} works here, e.g. --grid {}{}",
+         node.node, part, tensor::name_of(dim), node.grid[dim], tensor::name_of(dim), fewer, tensor::name_of(dim),
+         fewer);
+  }
+}
+
+void check_channels(const NodePlan& node, const model::Op& op) {
+  if (std::holds_alternative<model::Softmax>(op) && node.grid.c > 1) {
+    fail(Exit::bad_data, "{}: c{} cuts the channels of a softmax, which needs them all; cut n, d, h or w there",
+         node.node, node.grid.c);
+  }
+  if (node.channel_parts == 1) return;
+  if (node.channel_parts < 1 || node.grid.c % node.channel_parts != 0) {
+    int divisor = std::clamp(node.channel_parts, 1, node.grid.c);
+    while (node.grid.c % divisor != 0) --divisor;
+    fail(Exit::bad_data, "{}: {} channel parts do not divide c{}; use e.g. {}", node.node, node.channel_parts,
+         node.grid.c, divisor);
+  }
+  if (!computes(op)) {
+    fail(Exit::bad_data, "{}: channel parts are for convolutions and dense layers, this is a {}; leave them out",
+         node.node, model::name_of(op));
+  }
+  if (groups_of(op) > 1) {
+    fail(Exit::bad_data, "{}: a convolution with {} groups cannot cut its sums over channels; use stationary-y",
+         node.node, groups_of(op));
+  }
+}
+
+void check_micro_batches(const Plan& plan, const Graph& graph) {
+  const std::int64_t samples = graph.nodes.front().shape.n;
+  if (plan.micro_batches < 1 || plan.micro_batches > samples) {
+    fail(Exit::bad_data, "{} micro-batches of a mini-batch of {}; use 1 to {}", plan.micro_batches, samples, samples);
+  }
+  for (const model::LossTerm& term : graph.loss.terms) {
+    if (plan.micro_batches > 1 && term.kind == model::LossKind::soft_dice) {
+      fail(Exit::bad_data, "{} micro-batches with a {} loss, whose sums run over the mini-batch; use 1 micro-batch",
+           plan.micro_batches, model::name_of(term.kind));
+    }
+  }
+}
+
+void check_stage(const Plan& plan, const Graph& graph, std::size_t index) {
+  const NodePlan& node = plan.nodes[index];
+  if (node.stage < 0) fail(Exit::bad_data, "{}: stage is {}; stages count from 0", node.node, node.stage);
+  for (const int src : graph.nodes[index].srcs) {
+    const NodePlan& source = plan.nodes[static_cast<std::size_t>(src)];
+    if (source.stage <= node.stage) continue;
+    fail(Exit::bad_data, "{}: stage {} reads {} of the later stage {}; let its stage be at least {}", node.node,
+         node.stage, source.node, source.stage, source.stage);
+  }
+}
+
+}  // namespace
+
+void verify(const Plan& plan, const Graph& graph) {
+  check_names(plan, graph);
+  if (plan.ranks < 1) fail(Exit::bad_data, "the plan is for {} ranks; at least 1 is needed", plan.ranks);
+  check_micro_batches(plan, graph);
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    check_ranks(plan, plan.nodes[i]);
+    check_channels(plan.nodes[i], graph.nodes[i].op);
+    check_cells(plan, graph, static_cast<int>(i));
+    check_padding(plan, graph, static_cast<int>(i));
+    check_stage(plan, graph, i);
+  }
+  check_work(plan, graph);
+}
+
+}  // namespace orthant::plan
