@@ -92,6 +92,25 @@ TEST(Distribution, BalancedCutsOfHugeExtentsDoNotOverflow) {
   EXPECT_EQ(block_begin(huge, 12, 12), huge);
 }
 
+TEST(Distribution, OnlyTheRanksOfTheGridTakePart) {
+  const Distribution distribution{.global = {4, 1, 1, 1, 1}, .grid = {.n = 2}, .first_rank = 3};
+  for (int rank = -1; rank < 8; ++rank) EXPECT_EQ(takes_part(distribution, rank), rank == 3 || rank == 4) << rank;
+  EXPECT_EQ(owned_box(distribution, 4).lo.n, 2);
+  EXPECT_EQ(owned_box(distribution, 5), Box{});
+}
+
+TEST(Grid, CoordinatesAndIndexAreInverse) {
+  for (int ranks = 1; ranks <= 24; ++ranks) {
+    for_each_grid(ranks, [&](const Grid& grid) {
+      for (int index = 0; index < ranks; ++index) {
+        const Grid at = coordinates(grid, index);
+        for (const Dim dim : all_dims) EXPECT_TRUE(at[dim] >= 0 && at[dim] < grid[dim]);
+        EXPECT_EQ(index_of(grid, at), index);
+      }
+    });
+  }
+}
+
 TEST(Grid, PrintsWhatIsCut) {
   EXPECT_EQ(to_text(Grid{}), "1");
   EXPECT_EQ(to_text(Grid{.n = 2, .d = 2, .h = 2}), "n2d2h2");
