@@ -97,7 +97,7 @@ void check_padding(const Plan& plan, const Graph& graph, int index) {
   }
 }
 
-void check_channels(const NodePlan& node, const model::Op& op) {
+void check_channels(const NodePlan& node, const model::Op& op, std::int64_t src_channels) {
   if (std::holds_alternative<model::Softmax>(op) && node.grid.c > 1) {
     fail(Exit::bad_data, "{}: c{} cuts the channels of a softmax, which needs them all; cut n, d, h or w there",
          node.node, node.grid.c);
@@ -116,6 +116,10 @@ void check_channels(const NodePlan& node, const model::Op& op) {
   if (groups_of(op) > 1) {
     fail(Exit::bad_data, "{}: a convolution with {} groups cannot cut its sums over channels; use stationary-y",
          node.node, groups_of(op));
+  }
+  if (node.channel_parts > src_channels) {
+    fail(Exit::bad_data, "{}: {} channel parts of {} src channels leave some of them without any; use at most {}",
+         node.node, node.channel_parts, src_channels, src_channels);
   }
 }
 
@@ -151,7 +155,9 @@ void verify(const Plan& plan, const Graph& graph) {
   check_micro_batches(plan, graph);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     check_ranks(plan, plan.nodes[i]);
-    check_channels(plan.nodes[i], graph.nodes[i].op);
+    const auto& srcs = graph.nodes[i].srcs;
+    check_channels(plan.nodes[i], graph.nodes[i].op,
+                   srcs.empty() ? 0 : graph.nodes[static_cast<std::size_t>(srcs.front())].shape.c);
     check_cells(plan, graph, static_cast<int>(i));
     check_padding(plan, graph, static_cast<int>(i));
     check_stage(plan, graph, i);

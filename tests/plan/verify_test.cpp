@@ -81,6 +81,8 @@ TEST_F(Verify, ChannelPartsSuitTheOp) {
   EXPECT_EQ(error(), "conv: 3 channel parts do not divide c4; use e.g. 2");
   node(1).channel_parts = 0;
   EXPECT_EQ(error(), "conv: 0 channel parts do not divide c4; use e.g. 1");
+  node(1).channel_parts = 4;
+  EXPECT_EQ(error(), "conv: 4 channel parts of 3 src channels leave some of them without any; use at most 3");
   node(1).channel_parts = 1;
   node(2).grid = {.c = 4};
   node(2).channel_parts = 2;
