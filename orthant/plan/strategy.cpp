@@ -127,6 +127,23 @@ void check_suits_some(const Graph& graph, const CompactGrid& asked, const Fit& f
        to_text(nearest_grid(graph, asked, fit, closest)));
 }
 
+/// Refuses stages of which no layer can use all ranks.
+void check_stages_use_ranks(const Plan& plan, const CompactGrid& asked) {
+  std::vector<int> most(static_cast<std::size_t>(asked.p));
+  for (const NodePlan& node : plan.nodes) {
+    int& here = most[static_cast<std::size_t>(node.stage)];
+    here = std::max(here, tensor::parts(node.grid));
+  }
+  const auto least = std::min_element(most.begin(), most.end());
+  if (*least == stage_ranks(asked)) return;
+  const auto stage = static_cast<int>(least - most.begin());
+  const auto first =
+      std::find_if(plan.nodes.begin(), plan.nodes.end(), [&](const NodePlan& node) { return node.stage == stage; });
+  fail(Exit::does_not_fit,
+       "{}: stage {}, from {} on, has work for {} of its {} ranks; use fewer stages or fewer ranks in each",
+       to_text(asked), stage, first->node, *least, stage_ranks(asked));
+}
+
 }  // namespace
 
 std::span<const std::string> strategy_names() { return names; }
@@ -169,6 +186,7 @@ Plan make_plan(const Graph& graph, const CompactGrid& asked) {
                           .channel_parts = cuts[i].channel_parts,
                           .stage = stages[i]});
   }
+  check_stages_use_ranks(plan, asked);
   return plan;
 }
 

@@ -2,6 +2,7 @@
 
 #include "orthant/model/network.hpp"
 #include "tests/plan/message.hpp"
+#include "tests/tensor/draw.hpp"
 
 #include <gtest/gtest.h>
 
@@ -162,6 +163,37 @@ TEST(Strategy, EveryPlanOfTheZooVerifies) {
     }
   }
   EXPECT_GT(made, 300);
+}
+
+TEST(Strategy, EveryGridVerifiesOrIsRefused) {
+  const std::vector<model::Graph> graphs{network("cosmoflow", "4x32x32x32", 4), network("unet3d", "1x16x16x16", 3),
+                                         network("resnet18", "3x64x64", 5)};
+  test::Draw draw(1);
+  int made = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    const model::Graph& graph = graphs[static_cast<std::size_t>(draw(0, 2))];
+    const auto some = [&](int most) { return draw(0, 2) == 0 ? draw.number(1, most) : 1; };
+    const CompactGrid asked{
+        .n = some(5), .f = some(9), .c = some(4), .d = some(8), .h = some(5), .w = some(3), .p = some(7)};
+    SCOPED_TRACE(graph.name + " " + to_text(asked));
+    Plan plan;
+    try {
+      plan = make_plan(graph, asked);
+    } catch (const base::Error& error) {
+      EXPECT_EQ(error.code(), base::Exit::does_not_fit) << error.what();
+      continue;
+    }
+    EXPECT_EQ(message_of([&] { verify(plan, graph); }), "no error");
+    EXPECT_EQ(from_json(to_json(plan), "plan.json"), plan);
+    (void)remarks(plan, graph, asked);
+    ++made;
+  }
+  EXPECT_GT(made, 1000);
+}
+
+TEST(Strategy, StagesThatCannotUseTheirRanksAreRefused) {
+  EXPECT_EQ(message_of([] { (void)make_plan(network("cosmoflow", "4x32x32x32", 1), parse_grid("d8p10")); }),
+            "d8p10: stage 9, from fc3 on, has work for 1 of its 8 ranks; use fewer stages or fewer ranks in each");
 }
 
 TEST(Strategy, GroupsAreCutEvenlyOrNotAtAll) {
