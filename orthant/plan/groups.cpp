@@ -72,6 +72,7 @@ std::vector<std::vector<int>> grid_groups(const Graph& graph) {
   std::map<int, std::vector<int>> groups;
   for (int node = 0; node < static_cast<int>(graph.nodes.size()); ++node) groups[root(parents, node)].push_back(node);
   std::vector<std::vector<int>> sorted;
+  sorted.reserve(groups.size());
   for (auto& [first, nodes] : groups) sorted.push_back(std::move(nodes));
   return sorted;
 }

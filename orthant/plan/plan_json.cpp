@@ -66,11 +66,11 @@ tensor::Grid grid_from(const json& object, const std::string& where) {
   tensor::Grid grid;
   if (!object.is_object()) fail(Exit::bad_data, "{}: the grid must be an object such as {{\"d\": 2}}", where);
   const Fields fields{object, where};
-  for (const auto& [key, value] : object.items()) {
+  for (const auto& item : object.items()) {
     const auto dim = std::find_if(tensor::all_dims.begin(), tensor::all_dims.end(),
-                                  [&](tensor::Dim candidate) { return key == tensor::name_of(candidate); });
+                                  [&](tensor::Dim candidate) { return item.key() == tensor::name_of(candidate); });
     if (dim == tensor::all_dims.end()) {
-      fail(Exit::bad_data, "{}: unknown dim '{}' in the grid; known are n, c, d, h, w", where, key);
+      fail(Exit::bad_data, "{}: unknown dim '{}' in the grid; known are n, c, d, h, w", where, item.key());
     }
     grid[*dim] = fields.number(tensor::name_of(*dim), 1);
   }

@@ -59,6 +59,7 @@ class Remarks {
       }
     }
     std::vector<std::string> lines;
+    lines.reserve(runs.size());
     for (const Run& run : runs) lines.push_back(line_of(run));
     return lines;
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace orthant::plan {
 namespace {
@@ -68,26 +69,24 @@ double least_largest(const std::vector<double>& sums, int stages) {
   return best.back();
 }
 
-struct Cost {
-  double squares = std::numeric_limits<double>::infinity();
-  double bytes = 0;
-  auto operator<=>(const Cost&) const = default;
-};
+/// Sum of squared flops, then bytes on borders.
+using Cost = std::pair<double, double>;
 
 /// Where the runs begin: no run above `limit`, then the least sum of squares, then the fewest bytes on borders.
 std::vector<std::size_t> best_begins(const std::vector<Piece>& pieces, int stages, double limit) {
   const std::vector<double> sums = running_flops(pieces);
   std::vector<std::vector<std::size_t>> from;
-  std::vector<Cost> best(sums.size());
-  best[0] = {.squares = 0, .bytes = 0};
+  const Cost none{std::numeric_limits<double>::infinity(), 0};
+  std::vector<Cost> best(sums.size(), none);
+  best[0] = {0, 0};
   for (int stage = 0; stage < stages; ++stage) {
-    std::vector<Cost> next(sums.size());
+    std::vector<Cost> next(sums.size(), none);
     from.emplace_back(sums.size());
     for (std::size_t end = 1; end < sums.size(); ++end) {
       for (std::size_t begin = 0; begin < end; ++begin) {
         const double flops = sums[end] - sums[begin];
         if (flops > limit) continue;
-        const Cost cost{best[begin].squares + flops * flops, best[begin].bytes + pieces[begin].border_bytes};
+        const Cost cost{best[begin].first + flops * flops, best[begin].second + pieces[begin].border_bytes};
         if (cost < next[end]) {
           next[end] = cost;
           from.back()[end] = begin;

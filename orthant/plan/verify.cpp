@@ -59,8 +59,8 @@ void check_work(const Plan& plan, const Graph& graph) {
   for (int node = 0; node < static_cast<int>(plan.nodes.size()); ++node) {
     const tensor::Distribution dst = distribution(plan, graph, node);
     for (int part = 0; part < tensor::parts(dst.grid); ++part) {
-      const auto rank = static_cast<std::size_t>(dst.first_rank + part);
-      if (!works[rank]) works[rank] = !tensor::is_empty(tensor::owned_box(dst, static_cast<int>(rank)));
+      const int rank = dst.first_rank + part;
+      if (!tensor::is_empty(tensor::owned_box(dst, rank))) works[static_cast<std::size_t>(rank)] = true;
     }
   }
   const auto idle = std::find(works.begin(), works.end(), false);

@@ -151,7 +151,7 @@ std::string text(const Case& drawn) {
 
 TEST(Share, EveryProductIsComputedExactlyOnce) {
   Draw draw(1);
-  for (int trial = 0; trial < 3000 && !testing::Test::HasFailure(); ++trial) {
+  for (int trial = 0; trial < 1500 && !testing::Test::HasFailure(); ++trial) {
     const Case drawn = draw_layer(draw);
     SCOPED_TRACE(text(drawn));
     const Pairs pairs = computed_pairs(drawn, groups_in(drawn));
