@@ -1,6 +1,7 @@
 // A program of its own that trains a small network with Orthant as a library: it learns the mean of 8x8x8 volumes.
 #include "orthant/base/error.hpp"
 #include "orthant/base/random.hpp"
+#include "orthant/comm/alone.hpp"
 #include "orthant/engine/engine.hpp"
 #include "orthant/engine/parameter_order.hpp"
 #include "orthant/model/graph.hpp"
@@ -35,7 +36,7 @@ void initialise(engine::Engine& engine, const model::Graph& graph) {
   for (const schedule::ParameterBuffers& buffers : engine.schedule().parameters) {
     std::vector<float> values(static_cast<std::size_t>(model::count(buffers.parameter)));
     model::initialise(graph, buffers.parameter, /*seed=*/1, values);
-    engine::to_kernel_order(graph, buffers.parameter, values, engine.floats(buffers.value));
+    engine::to_kernel_order(graph, buffers.parameter, buffers.shard, values, engine.floats(buffers.value));
   }
 }
 
@@ -54,14 +55,17 @@ void make_samples(std::uint64_t step, std::span<float> input, std::span<float> t
 void train() {
   const model::Graph graph = make_network();
   const model::Optimizer optimizer{.kind = model::OptimizerKind::adam};
-  engine::Engine engine(schedule::lower(graph, plan::serial_plan(graph), 0, {.optimizer = optimizer}), {.threads = 2});
+  comm::Alone alone;
+  engine::Engine engine(schedule::lower(graph, plan::serial_plan(graph), 0, {.optimizer = optimizer}), alone,
+                        {.threads = 2});
   initialise(engine, graph);
   std::printf("%lld parameters, %lld bytes of memory\n", static_cast<long long>(model::parameter_count(graph)),
               static_cast<long long>(engine.placement().arena_bytes));
 
   const schedule::Schedule& schedule = engine.schedule();
   for (int step = 1; step <= 100; ++step) {
-    make_samples(static_cast<std::uint64_t>(step), engine.floats(schedule.input), engine.floats(schedule.target));
+    make_samples(static_cast<std::uint64_t>(step), engine.floats(schedule.inputs.front().buffer),
+                 engine.floats(schedule.targets.front().buffer));
     engine.run({.step = step, .learning_rate = 0.01});
     if (step == 1 || step % 10 == 0) std::printf("step %3d loss %.6f\n", step, engine.losses().back());
   }

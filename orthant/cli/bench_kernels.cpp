@@ -89,7 +89,8 @@ std::vector<kernels::ConvCandidate> candidates(const model::Task& task, int thre
 }
 
 bool has_arithmetic(const schedule::Step& step) {
-  return std::holds_alternative<model::ConvTask>(step.task) || std::holds_alternative<model::DenseTask>(step.task);
+  const auto* task = std::get_if<model::Task>(&step.work);
+  return task && (std::holds_alternative<model::ConvTask>(*task) || std::holds_alternative<model::DenseTask>(*task));
 }
 
 std::vector<const schedule::Step*> chosen_steps(const schedule::Schedule& schedule, const model::Graph& graph,
@@ -113,13 +114,13 @@ std::vector<KernelTime> measure(const BenchKernelsArguments& arguments, const sc
   const int threads = thread_count(arguments.threads);
   const ArgumentMemory memory(schedule, step);
   std::vector<KernelTime> times;
-  for (const kernels::ConvCandidate& candidate : candidates(step.task, threads)) {
+  for (const kernels::ConvCandidate& candidate : candidates(std::get<model::Task>(step.work), threads)) {
     times.push_back({.step = step.name,
                      .algorithm = candidate.algorithm,
                      .implementation = candidate.primitive->name(),
                      .chosen = times.empty(),
                      .seconds = time_primitive(*candidate.primitive, memory, arguments.seconds),
-                     .flops = model::flops(step.task),
+                     .flops = schedule::flops(step),
                      .scratch_bytes = candidate.primitive->scratch_bytes()});
   }
   return times;

@@ -3,10 +3,13 @@
 #include "orthant/cli/allocation_count.hpp"
 #include "orthant/cli/bench.hpp"
 #include "orthant/cli/network_options.hpp"
+#include "orthant/cli/parallel.hpp"
 #include "orthant/cli/step_times.hpp"
 #include "orthant/cli/units.hpp"
-#include "orthant/data/file.hpp"
+#include "orthant/comm/agree.hpp"
+#include "orthant/comm/launch.hpp"
 #include "orthant/kernels/peak.hpp"
+#include "orthant/plan/strategy.hpp"
 #include "orthant/train/chrome_trace.hpp"
 #include "orthant/train/loader.hpp"
 #include "orthant/train/memory.hpp"
@@ -22,7 +25,7 @@ using base::Json;
 
 struct BenchStepArguments {
   NetworkArguments network;
-  int threads = 0;
+  ParallelArguments parallel;
   std::int64_t steps = 10, warmup = 2;
   std::string optimizer = "sgd";
   std::string trace;
@@ -30,10 +33,14 @@ struct BenchStepArguments {
   bool json = false;
 };
 
+/// What all ranks together came to; times are those of rank 0, which waits for the others in every step.
 struct Measurement {
   std::vector<double> seconds;  ///< per step
-  std::int64_t flops = 0;       ///< of a step: convolutions and dense layers
-  double peak_gflops = 0;
+  std::vector<double> waited;   ///< per step: of the rank that waited longest
+  std::int64_t flops = 0;       ///< of a step: convolutions and dense layers of all ranks
+  double peak_gflops = 0;       ///< of all ranks at once
+  std::int64_t arena_bytes = 0, allocated_bytes = 0, peak_rss_bytes = 0;  ///< of the largest rank
+  std::int64_t bytes_sent = 0, messages_sent = 0;                         ///< by all ranks in a step
   std::optional<std::int64_t> allocations;
   engine::Trace trace;
 };
@@ -44,46 +51,74 @@ model::Optimizer optimizer_for(const std::string& name) {
   return {.kind = model::OptimizerKind::sgd, .momentum = 0.9};
 }
 
-engine::Engine make_engine(const BenchStepArguments& arguments, const model::Graph& graph) {
+engine::Engine make_engine(const BenchStepArguments& arguments, const train::Job& job) {
   const auto before = [&](const schedule::Placement& placement) {
-    if (!arguments.json) {
-      fmt::print("arena             {} bytes ({}), {} of it parameters, their gradients and state, and the source\n",
+    if (!arguments.json && job.comm.rank() == 0) {
+      fmt::print("arena             {} bytes ({}), {} of it parameters, their state, and the source\n",
                  placement.arena_bytes, bytes_text(placement.arena_bytes), bytes_text(placement.persistent_bytes));
       std::fflush(stdout);
     }
     train::check_arena(placement);
   };
   const schedule::LowerOptions options{.optimizer = optimizer_for(arguments.optimizer)};
-  return engine::Engine(schedule::lower(graph, plan::serial_plan(graph), 0, options),
-                        {.threads = thread_count(arguments.threads), .before_allocation = before});
+  return engine::Engine(
+      schedule::lower(job.graph, job.plan, job.comm.rank(), options), job.comm,
+      {.threads = threads_per_rank(arguments.parallel, job.comm.size()), .before_allocation = before});
 }
 
-Measurement measure(const BenchStepArguments& arguments, engine::Engine& engine) {
+/// Collective.
+Measurement measure(const BenchStepArguments& arguments, engine::Engine& engine, comm::Comm& comm) {
   using Clock = std::chrono::steady_clock;
   Measurement result;
   result.trace = train::make_trace(engine, arguments.steps);
-  for (const schedule::Step& step : engine.schedule().steps) result.flops += model::flops(step.task);
   result.seconds.reserve(static_cast<std::size_t>(arguments.steps));
+  result.waited.reserve(static_cast<std::size_t>(arguments.steps));
   kernels::Context context{.step = 1, .seed = 1, .learning_rate = 1e-6};
   for (; context.step <= arguments.warmup; ++context.step) engine.run(context);
+  comm.barrier();
 
   const AllocationCount count;
   for (std::int64_t i = 0; i < arguments.steps; ++i, ++context.step) {
     const Clock::time_point start = Clock::now();
     train::has_room(engine, result.trace) ? engine.run(context, result.trace) : engine.run(context);
     result.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    result.waited.push_back(engine.waited_seconds());
   }
   result.allocations = count.calls();
   return result;
 }
 
-Json to_json(const BenchStepArguments& arguments, const model::Graph& graph, const engine::Engine& engine,
+/// Collective. Adds what only all ranks know.
+void complete(Measurement& result, const BenchStepArguments& arguments, const engine::Engine& engine,
+              comm::Comm& comm) {
+  const schedule::Schedule& schedule = engine.schedule();
+  std::int64_t flops = 0;
+  for (const schedule::Step& step : schedule.steps) flops += schedule::flops(step);
+  result.flops = comm::sum(comm, flops);
+  std::int64_t bytes = 0;
+  std::int64_t messages = 0;
+  for (const schedule::Exchange& exchange : schedule.exchanges) {
+    messages += static_cast<std::int64_t>(exchange.sends.size());
+    for (const schedule::Message& message : exchange.sends) bytes += message.bytes;
+  }
+  result.bytes_sent = comm::sum(comm, bytes);
+  result.messages_sent = comm::sum(comm, messages);
+  for (double& waited : result.waited) waited = comm::max(comm, waited);
+  result.arena_bytes = comm::max(comm, engine.placement().arena_bytes);
+  result.allocated_bytes = comm::max(comm, engine.allocated_bytes());
+  result.peak_rss_bytes = comm::max(comm, train::peak_memory_bytes());
+  comm.barrier();
+  result.peak_gflops = comm::sum(comm, kernels::fma_peak_gflops(threads_per_rank(arguments.parallel, comm.size())));
+}
+
+Json to_json(const BenchStepArguments& arguments, const train::Job& job, const engine::Engine& engine,
              const Measurement& result) {
   const double best = best_of(result.seconds);
   const double gflops = static_cast<double>(result.flops) / best * 1e-9;
-  Json json{{"network", graph.name},
-            {"mini_batch", graph.nodes.front().shape.n},
-            {"threads", thread_count(arguments.threads)},
+  Json json{{"network", job.graph.name},
+            {"mini_batch", job.graph.nodes.front().shape.n},
+            {"ranks", job.comm.size()},
+            {"threads", threads_per_rank(arguments.parallel, job.comm.size())},
             {"steps", arguments.steps},
             {"seconds_best", best},
             {"seconds_median", median_of(result.seconds)},
@@ -91,48 +126,76 @@ Json to_json(const BenchStepArguments& arguments, const model::Graph& graph, con
             {"gflops", gflops},
             {"peak_gflops", result.peak_gflops},
             {"peak_share", gflops / result.peak_gflops},
-            {"arena_bytes", engine.placement().arena_bytes},
-            {"allocated_bytes", engine.allocated_bytes()},
-            {"peak_rss_bytes", train::peak_memory_bytes()},
+            {"arena_bytes", result.arena_bytes},
+            {"allocated_bytes", result.allocated_bytes},
+            {"peak_rss_bytes", result.peak_rss_bytes},
             {"allocations_in_steady_state", result.allocations ? Json(*result.allocations) : Json()},
-            {"exposed_communication_seconds", 0.0},
-            {"bytes_sent", 0}};
+            {"exposed_communication_seconds", median_of(result.waited)},
+            {"bytes_sent", result.bytes_sent},
+            {"messages_sent", result.messages_sent}};
   if (arguments.layers) json["layers"] = step_json(step_times(engine, result.trace), result.peak_gflops);
   return json;
 }
 
-void print_text(const BenchStepArguments& arguments, const model::Graph& graph, const engine::Engine& engine,
+void print_text(const BenchStepArguments& arguments, const train::Job& job, const engine::Engine& engine,
                 const Measurement& result) {
   const double best = best_of(result.seconds);
   const double gflops = static_cast<double>(result.flops) / best * 1e-9;
-  const auto samples = static_cast<double>(graph.nodes.front().shape.n);
-  if (arguments.layers) fmt::print("\n{}\n", step_table(step_times(engine, result.trace), result.peak_gflops));
+  const auto samples = static_cast<double>(job.graph.nodes.front().shape.n);
+  const int ranks = job.comm.size();
+  const int threads = ranks * threads_per_rank(arguments.parallel, ranks);
+  if (arguments.layers) fmt::print("\n{}\n", step_table(step_times(engine, result.trace), result.peak_gflops / ranks));
   fmt::print("step, best        {} of {} steps, {} samples/s\n", seconds_text(best), arguments.steps,
              fmt::format("{:.3g}", samples / best));
   fmt::print("step, median      {}\n", seconds_text(median_of(result.seconds)));
+  if (ranks > 1) {
+    const double waited = median_of(result.waited);
+    fmt::print("messages          {} in {} of all ranks; waited for {}, {} of the step\n",
+               bytes_text(result.bytes_sent), result.messages_sent, seconds_text(waited),
+               percent_text(waited / median_of(result.seconds)));
+  }
   fmt::print("arithmetic        {}, {:.1f} GFLOP/s, {} of the {:.1f} GFLOP/s that {} thread{} reach\n",
-             flops_text(result.flops), gflops, percent_text(gflops / result.peak_gflops), result.peak_gflops,
-             thread_count(arguments.threads), thread_count(arguments.threads) == 1 ? "" : "s");
-  fmt::print("peak memory       {}\n", bytes_text(train::peak_memory_bytes()));
+             flops_text(result.flops), gflops, percent_text(gflops / result.peak_gflops), result.peak_gflops, threads,
+             threads == 1 ? "" : "s");
+  fmt::print("peak memory       {}{}\n", bytes_text(result.peak_rss_bytes), ranks > 1 ? " on the largest rank" : "");
   if (result.allocations) fmt::print("allocations       {} after warm-up\n", *result.allocations);
 }
 
-void run_bench_step(const BenchStepArguments& arguments) {
-  const model::Graph graph = load(arguments.network);
-  engine::Engine engine = make_engine(arguments, graph);
-  train::initialise_weights(engine, graph, 1);
-  train::DataOptions data;
-  data.samples = graph.nodes.front().shape.n;
-  const auto dataset = train::open_data(data, graph);
-  train::Loader(*dataset, graph, false, 1).load(1, engine);
-  Measurement result = measure(arguments, engine);
-  result.peak_gflops = kernels::fma_peak_gflops(thread_count(arguments.threads));
-  if (arguments.json) {
-    fmt::print("{}\n", to_json(arguments, graph, engine, result).dump(2));
-  } else {
-    print_text(arguments, graph, engine, result);
+/// Collective.
+void print_plan(const train::Job& job) {
+  if (job.comm.size() == 1) return;
+  const std::string binding = comm::binding_text();
+  const auto bindings = comm::gather(job.comm, std::span<const char>(binding), 0);
+  for (std::size_t rank = 0; rank < bindings.size(); ++rank)
+    fmt::print("rank {:<13}{}\n", rank, std::string(bindings[rank].begin(), bindings[rank].end()));
+  if (job.comm.rank() != 0) return;
+  for (const std::string& remark : plan::remarks(job.plan, job.graph)) fmt::print("plan              {}\n", remark);
+}
+
+void run_bench_step(const BenchStepArguments& arguments, comm::Comm& comm) {
+  const auto graph = comm::agree(comm, [&] { return load(arguments.network); });
+  const auto plan = comm::agree(comm, [&] { return plan_for(arguments.parallel, graph, comm.size()); });
+  const train::Job job{graph, plan, comm};
+  if (!arguments.json) print_plan(job);
+  const auto engine = comm::agree(comm, [&] {
+    auto made = std::make_unique<engine::Engine>(make_engine(arguments, job));
+    train::initialise_weights(*made, graph, 1);
+    train::DataOptions data;
+    data.samples = graph.nodes.front().shape.n;
+    const auto dataset = train::open_data(data, graph);
+    train::Loader(*dataset, graph, false, 1).load(1, *made);
+    return made;
+  });
+  Measurement result = measure(arguments, *engine, comm);
+  complete(result, arguments, *engine, comm);
+  if (comm.rank() == 0) {
+    if (arguments.json) {
+      fmt::print("{}\n", to_json(arguments, job, *engine, result).dump(2));
+    } else {
+      print_text(arguments, job, *engine, result);
+    }
   }
-  if (!arguments.trace.empty()) data::write_text(arguments.trace, train::chrome_trace(engine, result.trace));
+  if (!arguments.trace.empty()) train::write_trace(arguments.trace, *engine, result.trace, comm);
 }
 
 }  // namespace
@@ -142,7 +205,7 @@ void add_bench_step(CLI::App& bench) {
   const auto arguments = std::make_shared<BenchStepArguments>();
   add_model(*command, arguments->network);
   add_shape(*command, arguments->network);
-  add_threads(*command, arguments->threads);
+  add_parallel(*command, arguments->parallel);
   command->add_option("--steps", arguments->steps, "Measured steps")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
@@ -155,7 +218,8 @@ void add_bench_step(CLI::App& bench) {
   command->add_flag("--layers", arguments->layers, "Time, implementation and speed of every step of the schedule");
   command->add_option("--trace", arguments->trace, "Write a Chrome trace to this file");
   command->add_flag("--json", arguments->json, "Print JSON");
-  command->callback([arguments] { run_bench_step(*arguments); });
+  command->callback(
+      [arguments] { run_on_ranks(arguments->parallel, [&](comm::Comm& comm) { run_bench_step(*arguments, comm); }); });
 }
 
 }  // namespace orthant::cli

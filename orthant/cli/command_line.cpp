@@ -2,6 +2,8 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/nearest.hpp"
+#include "orthant/cli/parallel.hpp"
+#include "orthant/comm/run.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -96,7 +98,10 @@ int run(CLI::App& app, int argc, char** argv) {
     app.require_subcommand(1);
     parse_and_run(app, argc, argv);
     return static_cast<int>(Exit::done);
+  } catch (const Quit& quit) {
+    return quit.code;
   } catch (const base::Error& error) {
+    comm::let_rank_0_fail_first();
     return print_error(error.code(), error.what());
   } catch (const std::bad_alloc&) {
     return print_error(Exit::does_not_fit, "out of memory; use a smaller mini-batch or a smaller input");

@@ -3,6 +3,8 @@
 #include "orthant/base/json.hpp"
 #include "orthant/cli/commands.hpp"
 #include "orthant/cli/network_options.hpp"
+#include "orthant/cli/parallel.hpp"
+#include "orthant/comm/agree.hpp"
 #include "orthant/data/npy_dataset.hpp"
 #include "orthant/engine/engine.hpp"
 #include "orthant/train/loader.hpp"
@@ -26,7 +28,7 @@ struct StepArguments {
   bool input_gradient = false;
   bool evaluate = false;
   bool json = false;
-  int threads = 0;
+  ParallelArguments parallel;
   std::uint64_t seed = 1;
 };
 
@@ -47,14 +49,15 @@ model::Graph network_for(const StepArguments& arguments) {
   return load(network);
 }
 
-engine::Engine make_engine(const StepArguments& arguments, const model::Graph& graph) {
+engine::Engine make_engine(const StepArguments& arguments, const train::Job& job) {
   const schedule::LowerOptions options{.mode = arguments.evaluate ? schedule::Mode::evaluate : schedule::Mode::train,
                                        .optimizer = {},
                                        .update = false,
                                        .input_gradient = arguments.input_gradient,
                                        .keep_output = true};
-  return engine::Engine(schedule::lower(graph, plan::serial_plan(graph), 0, options),
-                        {.threads = thread_count(arguments.threads), .before_allocation = train::check_arena});
+  return engine::Engine(
+      schedule::lower(job.graph, job.plan, job.comm.rank(), options), job.comm,
+      {.threads = threads_per_rank(arguments.parallel, job.comm.size()), .before_allocation = train::check_arena});
 }
 
 Json result_json(const engine::Engine& engine, const model::Graph& graph, const StepArguments& arguments) {
@@ -78,30 +81,42 @@ void make_directory(const std::string& path) {
   if (error) fail(Exit::io, "cannot make the directory '{}': {}", path, error.message());
 }
 
-void run_step(const StepArguments& arguments) {
-  const model::Graph graph = network_for(arguments);
-  const data::NpyDataset dataset({arguments.input}, {arguments.target}, train::sample_shape(graph));
-  engine::Engine engine = make_engine(arguments, graph);
-  if (arguments.weights.empty()) {
-    train::initialise_weights(engine, graph, arguments.seed);
-  } else {
-    train::load_weights(engine, graph, arguments.weights);
-  }
-  train::Loader(dataset, graph, false, 0).load(1, engine);
-  engine.run({.step = 1, .seed = arguments.seed, .learning_rate = 0});
+void run_step(const StepArguments& arguments, comm::Comm& comm) {
+  const auto graph = comm::agree(comm, [&] { return network_for(arguments); });
+  const auto plan = comm::agree(comm, [&] { return plan_for(arguments.parallel, graph, comm.size()); });
+  const train::Job job{graph, plan, comm};
+  const auto engine = comm::agree(comm, [&] {
+    const data::NpyDataset dataset({arguments.input}, {arguments.target}, train::sample_shape(graph));
+    auto made = std::make_unique<engine::Engine>(make_engine(arguments, job));
+    if (arguments.weights.empty()) {
+      train::initialise_weights(*made, graph, arguments.seed);
+    } else {
+      train::load_weights(*made, graph, arguments.weights);
+    }
+    train::Loader(dataset, graph, false, 0).load(1, *made);
+    return made;
+  });
+  engine->run({.step = 1, .seed = arguments.seed, .learning_rate = 0});
 
-  const Json result = result_json(engine, graph, arguments);
-  make_directory(arguments.dump);
-  data::write_text(arguments.dump + "/result.json", result.dump(2) + "\n");
-  train::save_output(engine, graph, arguments.dump + "/outputs.safetensors");
-  if (!arguments.evaluate) train::save_gradients(engine, graph, arguments.dump + "/gradients.safetensors");
-  if (arguments.json) {
-    fmt::print("{}\n", result.dump(2));
-  } else {
-    fmt::print("loss {:.9g}; written to {}\n", engine.losses().back(), arguments.dump);
+  const Json result = result_json(*engine, graph, arguments);
+  comm::agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    make_directory(arguments.dump);
+    data::write_text(arguments.dump + "/result.json", result.dump(2) + "\n");
+  });
+  train::save_output(*engine, job, arguments.dump + "/outputs.safetensors");
+  if (!arguments.evaluate) train::save_gradients(*engine, job, arguments.dump + "/gradients.safetensors");
+  const double loss = engine->losses().back();
+  if (comm.rank() == 0) {
+    if (arguments.json) {
+      fmt::print("{}\n", result.dump(2));
+    } else {
+      fmt::print("loss {:.9g}; written to {}\n", loss, arguments.dump);
+    }
   }
-  if (!std::isfinite(engine.losses().back()))
-    fail(Exit::non_finite, "the loss is {}; the weights or the input are too large", engine.losses().back());
+  if (std::isfinite(loss)) return;
+  throw comm::CollectiveError(Exit::non_finite,
+                              fmt::format("the loss is {}; the weights or the input are too large", loss));
 }
 
 }  // namespace
@@ -121,8 +136,9 @@ void add_step(CLI::App& app) {
   command->add_flag("--evaluate", arguments->evaluate, "Forward only, as in evaluation")->excludes(gradient);
   command->add_option("--seed", arguments->seed, "Seed of initial weights and dropout");
   command->add_flag("--json", arguments->json, "Print result.json");
-  add_threads(*command, arguments->threads);
-  command->callback([arguments] { run_step(*arguments); });
+  add_parallel(*command, arguments->parallel);
+  command->callback(
+      [arguments] { run_on_ranks(arguments->parallel, [&](comm::Comm& comm) { run_step(*arguments, comm); }); });
 }
 
 }  // namespace orthant::cli

@@ -27,7 +27,7 @@ std::vector<StepTime> step_times(const engine::Engine& engine, const engine::Tra
     StepTime time{.name = step.name,
                   .implementation = engine.implementation(static_cast<int>(i)),
                   .seconds = std::max(median_of(seconds[i]), 1e-9),
-                  .flops = model::flops(step.task)};
+                  .flops = schedule::flops(step)};
     for (const int argument : step.arguments) {
       if (argument >= 0) time.bytes += schedule.buffers[static_cast<std::size_t>(argument)].bytes;
     }

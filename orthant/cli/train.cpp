@@ -2,7 +2,9 @@
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
 #include "orthant/cli/commands.hpp"
+#include "orthant/cli/parallel.hpp"
 #include "orthant/cli/units.hpp"
+#include "orthant/comm/agree.hpp"
 #include "orthant/train/loop.hpp"
 
 #include <filesystem>
@@ -17,14 +19,21 @@ struct TrainArguments {
   std::string run;
   std::vector<std::string> overrides;
   std::string trace;
+  ParallelArguments parallel;
   bool json = false;
 };
 
 void print_start(const train::Start& start) {
   fmt::print("network     {}, {} parameters\n", start.network, with_commas(start.parameters));
   fmt::print("data        {} samples, {} steps\n", with_commas(start.samples), with_commas(start.steps));
-  fmt::print("memory      {} in one arena, {} thread{}\n", bytes_text(start.arena_bytes), start.threads,
-             start.threads == 1 ? "" : "s");
+  const std::string threads = fmt::format("{} thread{}", start.threads, start.threads == 1 ? "" : "s");
+  if (start.ranks == 1) {
+    fmt::print("memory      {} in one arena, {}\n", bytes_text(start.arena_bytes), threads);
+  } else {
+    fmt::print("ranks       {} of {} each\n", start.ranks, threads);
+    for (const std::string& remark : start.remarks) fmt::print("plan        {}\n", remark);
+    fmt::print("memory      {} on rank 0\n", bytes_text(start.arena_bytes));
+  }
   fmt::print("directory   {}\n", start.directory);
   std::fflush(stdout);
 }
@@ -57,16 +66,22 @@ void print_json(const train::Summary& summary) {
   fmt::print("{}\n", json.dump(2));
 }
 
-void run_train(const TrainArguments& arguments) {
-  const train::RunFile run = train::load_run(arguments.run, arguments.overrides);
-  train::TrainOptions options{
-      .name = std::filesystem::path(arguments.run).stem().string(), .trace_path = arguments.trace, .started = {}};
+void run_train(const TrainArguments& arguments, comm::Comm& comm) {
+  const train::RunFile run = comm::agree(comm, [&] { return train::load_run(arguments.run, arguments.overrides); });
+  ParallelArguments parallel = arguments.parallel;
+  if (parallel.threads == 0) parallel.threads = run.threads;
+  train::TrainOptions options{.name = std::filesystem::path(arguments.run).stem().string(),
+                              .trace_path = arguments.trace,
+                              .threads = threads_per_rank(parallel, comm.size()),
+                              .plan = [&](const model::Graph& graph) { return plan_for(parallel, graph, comm.size()); },
+                              .started = {}};
   if (!arguments.json) options.started = print_start;
-  const train::Summary summary = train::train(run, options);
-  arguments.json ? print_json(summary) : print_summary(summary);
+  const train::Summary summary = train::train(run, comm, options);
+  if (comm.rank() == 0) arguments.json ? print_json(summary) : print_summary(summary);
   if (summary.stopped) {
-    base::fail(base::Exit::stopped, "stopped by a signal after step {}; the weights are in '{}'", summary.steps,
-               summary.weights);
+    throw comm::CollectiveError(
+        base::Exit::stopped,
+        fmt::format("stopped by a signal after step {}; the weights are in '{}'", summary.steps, summary.weights));
   }
 }
 
@@ -79,7 +94,9 @@ void add_train(CLI::App& app) {
   command->add_option("overrides", arguments->overrides, "Keys of the run file with other values: key=value");
   command->add_option("--trace", arguments->trace, "Write a Chrome trace of the steps to this file");
   command->add_flag("--json", arguments->json, "Print the summary as JSON");
-  command->callback([arguments] { run_train(*arguments); });
+  add_parallel(*command, arguments->parallel);
+  command->callback(
+      [arguments] { run_on_ranks(arguments->parallel, [&](comm::Comm& comm) { run_train(*arguments, comm); }); });
 }
 
 }  // namespace orthant::cli

@@ -2,6 +2,7 @@
 
 #include "orthant/base/error.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace orthant::engine {
@@ -14,8 +15,10 @@ std::int64_t now_ns() {
 
 /// Makes the kernel of a step; an error names the step.
 std::unique_ptr<kernels::Primitive> bind(const schedule::Step& step, int threads) {
+  const auto* task = std::get_if<model::Task>(&step.work);
+  if (!task) return nullptr;
   try {
-    return kernels::make_primitive(step.task, threads);
+    return kernels::make_primitive(*task, threads);
   } catch (const base::Error& error) {
     throw base::Error(error.code(), step.name + ": " + error.what());
   }
@@ -23,11 +26,12 @@ std::unique_ptr<kernels::Primitive> bind(const schedule::Step& step, int threads
 
 }  // namespace
 
-Engine::Engine(schedule::Schedule schedule, const EngineOptions& options) : schedule_(std::move(schedule)) {
+Engine::Engine(schedule::Schedule schedule, comm::Comm& comm, const EngineOptions& options)
+    : schedule_(std::move(schedule)), comm_(comm) {
   std::vector<std::int64_t> scratch_bytes;
   for (const schedule::Step& step : schedule_.steps) {
     primitives_.push_back(bind(step, options.threads));
-    scratch_bytes.push_back(primitives_.back()->scratch_bytes());
+    scratch_bytes.push_back(primitives_.back() ? primitives_.back()->scratch_bytes() : 0);
   }
   placement_ = schedule::place(schedule_, scratch_bytes);
   if (options.before_allocation) options.before_allocation(placement_);
@@ -42,21 +46,75 @@ Engine::Engine(schedule::Schedule schedule, const EngineOptions& options) : sche
     arguments_.push_back(std::move(pointers));
     scratch_.push_back(arena_->data() + placement_.scratch_offsets[i]);
   }
+  bind_messages(comm);
+  const auto loss = static_cast<std::size_t>(schedule_.losses.front());
+  losses_.resize(static_cast<std::size_t>(schedule_.buffers[loss].bytes) / sizeof(double));
 }
 
-void Engine::run(const kernels::Context& context) {
-  for (std::size_t i = 0; i < primitives_.size(); ++i) primitives_[i]->execute(context, arguments_[i], scratch_[i]);
-}
-
-void Engine::run(const kernels::Context& context, Trace& trace) {
-  for (std::size_t i = 0; i < primitives_.size(); ++i) {
-    const std::int64_t begin = now_ns();
-    primitives_[i]->execute(context, arguments_[i], scratch_[i]);
-    trace.events.push_back({.step = static_cast<int>(i), .begin_ns = begin, .end_ns = now_ns()});
+void Engine::bind_messages(comm::Comm& comm) {
+  for (const schedule::Exchange& exchange : schedule_.exchanges) {
+    const auto placed = [&](const std::vector<schedule::Message>& messages) {
+      std::vector<comm::Message> result;
+      for (const schedule::Message& message : messages) {
+        const std::int64_t begin = placement_.offsets[static_cast<std::size_t>(message.buffer)];
+        result.push_back({.peer = message.peer,
+                          .data = arena_->data() + begin + message.offset_bytes,
+                          .bytes = message.bytes,
+                          .tag = exchange.tag});
+      }
+      return result;
+    };
+    transfers_.push_back(
+        comm.bind(placed(exchange.sends), placed(exchange.receives), schedule::name_of(exchange.kind)));
   }
 }
 
-std::string Engine::implementation(int step) const { return primitives_[static_cast<std::size_t>(step)]->name(); }
+void Engine::execute(std::size_t step, const kernels::Context& context) {
+  const schedule::Step& work = schedule_.steps[step];
+  if (primitives_[step]) {
+    primitives_[step]->execute(context, arguments_[step], scratch_[step]);
+    if (in_flight_ > 0) comm_.progress();
+  } else if (const auto* start = std::get_if<schedule::Start>(&work.work)) {
+    transfers_[static_cast<std::size_t>(start->exchange)]->start();
+    ++in_flight_;
+  } else {
+    const std::int64_t begin = now_ns();
+    transfers_[static_cast<std::size_t>(std::get<schedule::Finish>(work.work).exchange)]->wait();
+    --in_flight_;
+    waited_ns_ += now_ns() - begin;
+  }
+}
+
+void Engine::run(const kernels::Context& context) {
+  waited_ns_ = 0;
+  for (std::size_t i = 0; i < primitives_.size(); ++i) execute(i, context);
+  add_up_losses();
+}
+
+void Engine::run(const kernels::Context& context, Trace& trace) {
+  waited_ns_ = 0;
+  for (std::size_t i = 0; i < primitives_.size(); ++i) {
+    const std::int64_t begin = now_ns();
+    execute(i, context);
+    trace.events.push_back({.step = static_cast<int>(i), .begin_ns = begin, .end_ns = now_ns()});
+  }
+  add_up_losses();
+}
+
+void Engine::add_up_losses() {
+  std::fill(losses_.begin(), losses_.end(), 0.0);
+  for (const int loss : schedule_.losses) {
+    const auto* terms =
+        reinterpret_cast<const double*>(arena_->data() + placement_.offsets[static_cast<std::size_t>(loss)]);
+    for (std::size_t i = 0; i < losses_.size(); ++i) losses_[i] += terms[i];
+  }
+}
+
+std::string Engine::implementation(int step) const {
+  const auto index = static_cast<std::size_t>(step);
+  if (primitives_[index]) return primitives_[index]->name();
+  return std::holds_alternative<schedule::Start>(schedule_.steps[index].work) ? "start" : "finish";
+}
 
 std::span<float> Engine::floats(int buffer) {
   const auto index = static_cast<std::size_t>(buffer);
@@ -67,12 +125,6 @@ std::span<float> Engine::floats(int buffer) {
 std::span<std::int32_t> Engine::labels(int buffer) {
   const std::span<float> memory = floats(buffer);
   return {reinterpret_cast<std::int32_t*>(memory.data()), memory.size()};
-}
-
-std::span<const double> Engine::losses() const {
-  const auto index = static_cast<std::size_t>(schedule_.loss);
-  return {reinterpret_cast<const double*>(arena_->data() + placement_.offsets[index]),
-          static_cast<std::size_t>(schedule_.buffers[index].bytes) / sizeof(double)};
 }
 
 }  // namespace orthant::engine

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "orthant/comm/comm.hpp"
 #include "orthant/engine/arena.hpp"
-#include "orthant/engine/parameter_order.hpp"
 #include "orthant/engine/trace.hpp"
 #include "orthant/kernels/primitive.hpp"
 #include "orthant/schedule/schedule.hpp"
@@ -19,36 +19,49 @@ struct EngineOptions {
   std::function<void(const schedule::Placement&)> before_allocation{};
 };
 
-/// Binds a Schedule to memory and kernels, and runs it. The constructor decides and allocates; run() does neither.
+/// Binds a Schedule to memory, kernels and messages, and runs it. The constructor decides and allocates; run() does
+/// neither.
 class Engine {
  public:
-  Engine(schedule::Schedule schedule, const EngineOptions& options);
+  /// `comm` must outlive the engine and have the ranks the schedule was made for.
+  Engine(schedule::Schedule schedule, comm::Comm& comm, const EngineOptions& options);
 
-  /// One pass over all steps.
+  /// Collective. One pass over all steps.
   void run(const kernels::Context& context);
   /// The same, with the time of every step recorded.
   void run(const kernels::Context& context, Trace& trace);
+  /// Seconds of the last run in which this rank did nothing but wait for messages.
+  [[nodiscard]] double waited_seconds() const { return static_cast<double>(waited_ns_) * 1e-9; }
 
   [[nodiscard]] const schedule::Schedule& schedule() const { return schedule_; }
   [[nodiscard]] const schedule::Placement& placement() const { return placement_; }
   /// What the arena took.
   [[nodiscard]] std::int64_t allocated_bytes() const { return arena_->bytes(); }
-  /// The implementation that step i runs on.
+  /// The implementation that step i runs on; "start" or "finish" for messages.
   [[nodiscard]] std::string implementation(int step) const;
 
   /// Memory of a buffer. Parameters are in the kernels' order: see parameter_order.hpp.
   [[nodiscard]] std::span<float> floats(int buffer);
   [[nodiscard]] std::span<std::int32_t> labels(int buffer);
   /// The loss of the last run: one number per term, then their weighted sum.
-  [[nodiscard]] std::span<const double> losses() const;
+  [[nodiscard]] std::span<const double> losses() const { return losses_; }
 
  private:
+  void bind_messages(comm::Comm& comm);
+  void execute(std::size_t step, const kernels::Context& context);
+  void add_up_losses();
+
   schedule::Schedule schedule_;
-  std::vector<std::unique_ptr<kernels::Primitive>> primitives_;
+  comm::Comm& comm_;
+  std::vector<std::unique_ptr<kernels::Primitive>> primitives_;  ///< per step; null for messages
+  std::vector<std::unique_ptr<comm::Transfer>> transfers_;       ///< per exchange
   schedule::Placement placement_;
   std::unique_ptr<Arena> arena_;
   std::vector<std::vector<void*>> arguments_;  ///< per step
   std::vector<void*> scratch_;                 ///< per step
+  std::vector<double> losses_;
+  int in_flight_ = 0;
+  std::int64_t waited_ns_ = 0;
 };
 
 }  // namespace orthant::engine

@@ -1,40 +1,50 @@
 #include "orthant/engine/parameter_order.hpp"
 
-#include <algorithm>
 #include <cassert>
+#include <vector>
 
 namespace orthant::engine {
 namespace {
 
-/// Files have [groups x O/g][I/g][taps], kernels [groups][taps][I/g][O/g].
-struct ConvWeights {
-  std::int64_t groups, filters, channels, taps;  // filters and channels per group
-};
-
-bool is_conv_weight(const model::Graph& graph, const model::Parameter& parameter) {
+/// Groups of a convolution's weights, 0 for every other parameter: those keep the order of files.
+std::int64_t conv_groups(const model::Graph& graph, const model::Parameter& parameter) {
   const model::Op& op = graph.nodes[static_cast<std::size_t>(parameter.node)].op;
-  return parameter.role == model::Parameter::Role::weight && !std::holds_alternative<model::Dense>(op);
+  if (parameter.role != model::Parameter::Role::weight) return 0;
+  if (const auto* conv = std::get_if<model::Conv>(&op)) return conv->groups;
+  if (const auto* conv = std::get_if<model::ConvTranspose>(&op)) return conv->groups;
+  return 0;
 }
 
-ConvWeights conv_weights(const model::Graph& graph, const model::Parameter& parameter) {
-  const model::Op& op = graph.nodes[static_cast<std::size_t>(parameter.node)].op;
-  const auto* conv = std::get_if<model::Conv>(&op);
-  const std::int64_t groups = conv ? conv->groups : std::get<model::ConvTranspose>(op).groups;
-  const std::int64_t filters = parameter.extents[0] / groups;
-  const std::int64_t channels = parameter.extents[1];
-  return {groups, filters, channels, model::count(parameter) / (parameter.extents[0] * channels)};
+std::vector<std::int64_t> indices(const std::vector<tensor::Range>& ranges) {
+  std::vector<std::int64_t> all;
+  for (const tensor::Range& range : ranges) {
+    for (std::int64_t i = range.lo; i < range.hi; ++i) all.push_back(i);
+  }
+  return all;
 }
 
-/// Calls visit(index in file, index in memory) for every item.
+/// Calls visit(index in file, index in memory) for every item of the shard. Files have [first][second][taps], kernels
+/// the same or, for convolutions, [groups][taps][second][first / groups].
 template <class Visit>
-void walk(const ConvWeights& weights, Visit visit) {
-  const auto& [groups, filters, channels, taps] = weights;
-  for (std::int64_t g = 0; g < groups; ++g) {
-    for (std::int64_t t = 0; t < taps; ++t) {
-      for (std::int64_t i = 0; i < channels; ++i) {
-        for (std::int64_t o = 0; o < filters; ++o) {
-          visit(((g * filters + o) * channels + i) * taps + t, ((g * taps + t) * channels + i) * filters + o);
-        }
+void walk(const model::Graph& graph, const model::Parameter& parameter, const plan::Shard& shard, Visit visit) {
+  const std::vector<std::int64_t> first = indices(shard.first);
+  const bool one_dim = parameter.extents.size() == 1;
+  const std::vector<std::int64_t> second = one_dim ? std::vector<std::int64_t>{0} : indices(shard.second);
+  const std::int64_t second_extent = one_dim ? 1 : parameter.extents[1];
+  const std::int64_t taps = model::count(parameter) / (parameter.extents[0] * second_extent);
+  const std::int64_t groups = conv_groups(graph, parameter);
+  const auto rows = static_cast<std::int64_t>(first.size());
+  const auto columns = static_cast<std::int64_t>(second.size());
+  const std::int64_t per_group = groups > 1 ? parameter.extents[0] / groups : rows;
+  for (std::int64_t o = 0; o < rows; ++o) {
+    for (std::int64_t i = 0; i < columns; ++i) {
+      const std::int64_t in_file =
+          (first[static_cast<std::size_t>(o)] * second_extent + second[static_cast<std::size_t>(i)]) * taps;
+      for (std::int64_t t = 0; t < taps; ++t) {
+        const std::int64_t in_memory = groups > 0
+                                           ? ((o / per_group * taps + t) * columns + i) * per_group + o % per_group
+                                           : (o * columns + i) * taps + t;
+        visit(static_cast<std::size_t>(in_file + t), static_cast<std::size_t>(in_memory));
       }
     }
   }
@@ -42,28 +52,14 @@ void walk(const ConvWeights& weights, Visit visit) {
 
 }  // namespace
 
-void to_kernel_order(const model::Graph& graph, const model::Parameter& parameter, std::span<const float> file,
-                     std::span<float> memory) {
-  assert(file.size() == memory.size());
-  if (!is_conv_weight(graph, parameter)) {
-    std::copy(file.begin(), file.end(), memory.begin());
-    return;
-  }
-  walk(conv_weights(graph, parameter), [&](std::int64_t in_file, std::int64_t in_memory) {
-    memory[static_cast<std::size_t>(in_memory)] = file[static_cast<std::size_t>(in_file)];
-  });
+void to_kernel_order(const model::Graph& graph, const model::Parameter& parameter, const plan::Shard& shard,
+                     std::span<const float> file, std::span<float> memory) {
+  walk(graph, parameter, shard, [&](std::size_t in_file, std::size_t in_memory) { memory[in_memory] = file[in_file]; });
 }
 
-void to_file_order(const model::Graph& graph, const model::Parameter& parameter, std::span<const float> memory,
-                   std::span<float> file) {
-  assert(file.size() == memory.size());
-  if (!is_conv_weight(graph, parameter)) {
-    std::copy(memory.begin(), memory.end(), file.begin());
-    return;
-  }
-  walk(conv_weights(graph, parameter), [&](std::int64_t in_file, std::int64_t in_memory) {
-    file[static_cast<std::size_t>(in_file)] = memory[static_cast<std::size_t>(in_memory)];
-  });
+void to_file_order(const model::Graph& graph, const model::Parameter& parameter, const plan::Shard& shard,
+                   std::span<const float> memory, std::span<float> file) {
+  walk(graph, parameter, shard, [&](std::size_t in_file, std::size_t in_memory) { file[in_file] = memory[in_memory]; });
 }
 
 }  // namespace orthant::engine

@@ -39,7 +39,7 @@ void differentiate(A activation, const ActivationBackward& args, std::int64_t pi
   for (std::int64_t p = 0; p < pixels; ++p) {
     const float* diff_dst = args.diff_dst + p * args.dst_stride;
     const float* diff_dst2 = args.diff_dst2 ? args.diff_dst2 + p * args.second_stride : nullptr;
-    const float* y = args.y ? args.y + p * args.dst_stride : diff_dst;
+    const float* y = args.y ? args.y + p * args.y_stride : diff_dst;
     float* diff_src = args.diff_src + p * args.src_stride;
     for_lanes(channels, [&](auto d, std::int64_t i) HWY_ATTR {
       auto g = hn::LoadU(d, diff_dst + i);
@@ -133,10 +133,11 @@ class BackwardActivation final : public Primitive {
             .slope = static_cast<float>(activation_.slope),
             .diff_dst = diff_dst + line.offsets[0],
             .diff_dst2 = diff_dst2 ? diff_dst2 + line.offsets[2] : nullptr,
-            .y = y ? y + line.offsets[0] : nullptr,
+            .y = y ? y + line.offsets[3] : nullptr,
             .diff_src = diff_src + line.offsets[1],
             .dst_stride = line.strides[0],
             .second_stride = line.strides[2],
+            .y_stride = line.strides[3],
             .src_stride = line.strides[1],
         };
         HWY_DYNAMIC_DISPATCH(differentiate_line)(args, line.pixels, line.channels);
@@ -145,10 +146,10 @@ class BackwardActivation final : public Primitive {
   }
 
  private:
-  /// `second` says nothing where there is no second gradient.
+  /// `second` says nothing where there is no second gradient, `y` where it lies as dst.
   static Lines lines_of(const model::ActivationTask& task) {
-    const bool given = task.second.extents == task.dst.extents;
-    return Lines({&task.dst, &task.src, given ? &task.second : &task.dst});
+    const auto given = [&](const tensor::Layout& layout) { return tensor::is_given(layout) ? &layout : &task.dst; };
+    return Lines({&task.dst, &task.src, given(task.second), given(task.y)});
   }
 
   model::Activation activation_;

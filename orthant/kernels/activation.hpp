@@ -26,7 +26,7 @@ struct ActivationBackward {
   const float* diff_dst2;
   const float* y;
   float* diff_src;
-  std::int64_t dst_stride, second_stride, src_stride;
+  std::int64_t dst_stride, second_stride, y_stride, src_stride;
 };
 
 }  // namespace orthant::kernels

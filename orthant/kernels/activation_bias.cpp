@@ -8,7 +8,8 @@ namespace {
 class BiasGradient final : public Primitive {
  public:
   BiasGradient(const model::BiasGradientTask& task, int threads)
-      : lines_({&task.dst}),
+      : accumulate_(task.accumulate),
+        lines_({&task.dst}),
         team_(team_for(lines_.items(), threads)),
         sums_(1, lines_.channels(), lines_.width_factor(), team_) {}
 
@@ -21,11 +22,12 @@ class BiasGradient final : public Primitive {
     for (int thread = 0; thread < team_; ++thread) sums_.clear(scratch, thread);
     run_team(team_, [&](int thread, int team) { sums_.add(scratch, thread, lines_, diff_dst, thread, team); });
     for (std::int64_t c = 0; c < lines_.channels(); ++c) {
-      diff_bias[c] = static_cast<float>(sums_.total(scratch, team_, 0, c));
+      diff_bias[c] = static_cast<float>(sums_.total(scratch, team_, 0, c)) + (accumulate_ ? diff_bias[c] : 0.0F);
     }
   }
 
  private:
+  bool accumulate_;
   Lines lines_;
   int team_;
   ChannelSums sums_;

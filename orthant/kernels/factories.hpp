@@ -8,14 +8,18 @@ namespace orthant::kernels {
 std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, int threads);
 std::unique_ptr<Primitive> make_dense(const model::DenseTask& task, int threads);
 std::unique_ptr<Primitive> make_pool(const model::PoolTask& task, int threads);
+std::unique_ptr<Primitive> make_norm_sums(const model::NormSumsTask& task, int threads);
 std::unique_ptr<Primitive> make_norm(const model::NormTask& task, int threads);
 std::unique_ptr<Primitive> make_activation(const model::ActivationTask& task, int threads);
 std::unique_ptr<Primitive> make_softmax(const model::SoftmaxTask& task, int threads);
 std::unique_ptr<Primitive> make_copy(const model::CopyTask& task, int threads);
+std::unique_ptr<Primitive> make_fill(const model::FillTask& task, int threads);
 std::unique_ptr<Primitive> make_add(const model::AddTask& task, int threads);
 std::unique_ptr<Primitive> make_dropout(const model::DropoutTask& task, int threads);
 std::unique_ptr<Primitive> make_bias_gradient(const model::BiasGradientTask& task, int threads);
+std::unique_ptr<Primitive> make_loss_sums(const model::LossSumsTask& task, int threads);
 std::unique_ptr<Primitive> make_loss(const model::LossTask& task, int threads);
+std::unique_ptr<Primitive> make_sum(const model::SumTask& task);
 std::unique_ptr<Primitive> make_update(const model::UpdateTask& task, int threads);
 
 }  // namespace orthant::kernels

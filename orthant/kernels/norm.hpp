@@ -51,6 +51,20 @@ struct NormGradient {
   std::int64_t diff_y_stride, diff_y2_stride, x_stride, y_stride;
 };
 
+/// Numbers of gradient_of, one per channel for every pixel of a widened row.
+struct NormGradientRows {
+  const float* mean;
+  const float* scale;
+  const float* beta;
+};
+
+/// Makes them from the arguments gamma, beta and saved (4 to 6, as both backward tasks have them) in `memory`: three
+/// rows.
+NormGradientRows gradient_rows(std::span<void* const> arguments, const Lines& lines, float* memory);
+/// The arguments diff_y, diff_y2, x, y (0 to 3, and the first four tensors of the line).
+NormGradient gradient_of(const model::Activation& activation, std::span<void* const> arguments,
+                         const NormGradientRows& rows, const Line& line);
+
 /// sum += dz and product += dz * (x - mean) per channel; dz is kept where `dz` is not null.
 struct NormGradientSums {
   float* sum;
@@ -59,13 +73,12 @@ struct NormGradientSums {
   std::int64_t dz_stride;
 };
 
-/// diff_x = scale * (dz - offset - (x - mean) * factor); dz goes to diff_residual where that is not null.
+/// diff_x = scale * (dz - offset - (x - mean) * factor).
 struct NormGradientApply {
   const float* offset;
   const float* factor;
   float* diff_x;
-  float* diff_residual;
-  std::int64_t diff_x_stride, diff_residual_stride;
+  std::int64_t diff_x_stride;
 };
 
 }  // namespace orthant::kernels

@@ -100,7 +100,7 @@ void softmax_line(const SoftmaxForward& args, std::int64_t pixels, std::int64_t 
 void softmax_gradient_line(const SoftmaxBackward& args, std::int64_t pixels, std::int64_t channels) {
   for (std::int64_t p = 0; p < pixels; ++p) {
     const float* diff_dst = args.diff_dst + p * args.dst_stride;
-    const float* y = args.y + p * args.dst_stride;
+    const float* y = args.y + p * args.y_stride;
     float* diff_src = args.diff_src + p * args.src_stride;
     double sum = 0;
     for (std::int64_t c = 0; c < channels; ++c) sum += static_cast<double>(diff_dst[c]) * static_cast<double>(y[c]);
@@ -126,7 +126,7 @@ class SoftmaxPrimitive final : public Primitive {
  public:
   SoftmaxPrimitive(const model::SoftmaxTask& task, int threads)
       : forward_(task.pass == model::Pass::forward),
-        lines_({&task.src, &task.dst}),
+        lines_({&task.src, &task.dst, tensor::is_given(task.diff_dst) ? &task.diff_dst : &task.dst}),
         team_(team_for(8 * lines_.items(), threads)) {}
 
   [[nodiscard]] std::string name() const override { return "orthant:softmax:" + simd_target(); }
@@ -149,10 +149,11 @@ class SoftmaxPrimitive final : public Primitive {
   }
 
   static void backward(const Line& line, std::span<void* const> arguments) {
-    const SoftmaxBackward args{.diff_dst = static_cast<const float*>(arguments[0]) + line.offsets[1],
+    const SoftmaxBackward args{.diff_dst = static_cast<const float*>(arguments[0]) + line.offsets[2],
                                .y = static_cast<const float*>(arguments[1]) + line.offsets[1],
                                .diff_src = static_cast<float*>(arguments[2]) + line.offsets[0],
-                               .dst_stride = line.strides[1],
+                               .dst_stride = line.strides[2],
+                               .y_stride = line.strides[1],
                                .src_stride = line.strides[0]};
     softmax_gradient_rows(args, line.pixels, line.channels);
   }

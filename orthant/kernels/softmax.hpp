@@ -16,7 +16,7 @@ struct SoftmaxBackward {
   const float* diff_dst;
   const float* y;
   float* diff_src;
-  std::int64_t dst_stride, src_stride;
+  std::int64_t dst_stride, y_stride, src_stride;
 };
 
 /// Vectorised; serial.

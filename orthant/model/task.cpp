@@ -18,13 +18,17 @@ struct Flops {
   }
   // Bound by memory, not by arithmetic.
   std::int64_t operator()(const PoolTask&) const { return 0; }
+  std::int64_t operator()(const NormSumsTask&) const { return 0; }
   std::int64_t operator()(const NormTask&) const { return 0; }
   std::int64_t operator()(const ActivationTask&) const { return 0; }
   std::int64_t operator()(const SoftmaxTask&) const { return 0; }
   std::int64_t operator()(const CopyTask&) const { return 0; }
+  std::int64_t operator()(const FillTask&) const { return 0; }
+  std::int64_t operator()(const SumTask&) const { return 0; }
   std::int64_t operator()(const AddTask&) const { return 0; }
   std::int64_t operator()(const DropoutTask&) const { return 0; }
   std::int64_t operator()(const BiasGradientTask&) const { return 0; }
+  std::int64_t operator()(const LossSumsTask&) const { return 0; }
   std::int64_t operator()(const LossTask&) const { return 0; }
   std::int64_t operator()(const UpdateTask&) const { return 0; }
 };
@@ -38,6 +42,12 @@ std::int64_t argmax_bytes(const tensor::Window& window) {
   if (count <= 256) return 1;
   if (count <= 65536) return 2;
   base::fail(base::Exit::bad_data, "a max_pool window of {} taps is not supported; at most 65536 are", count);
+}
+
+std::int64_t loss_sum_count(const Loss& loss, std::int64_t classes) {
+  std::int64_t count = 0;
+  for (const LossTerm& term : loss.terms) count += term.kind == LossKind::soft_dice ? 3 * classes : 1;
+  return count;
 }
 
 int state_count(const Optimizer& optimizer) {

@@ -27,6 +27,7 @@ struct ConvTask {
   std::int64_t groups = 1;
   bool bias = false;
   Activation activation{};  ///< forward only
+  bool accumulate = false;  ///< backward_weights: diff_weights and diff_bias are added to what they hold
   tensor::Layout src{}, dst{};
 };
 
@@ -36,6 +37,7 @@ struct DenseTask {
   Pass pass = Pass::forward;
   bool bias = false;
   Activation activation{};
+  bool accumulate = false;
   tensor::Layout src{}, dst{};
 };
 
@@ -58,26 +60,44 @@ struct PoolTask {
 /// Bytes of one argmax index: 1 up to 256 taps, 2 up to 65536. Throws Error beyond.
 std::int64_t argmax_bytes(const tensor::Window& window);
 
+/// This rank's sums for batch normalisation, per channel, in double.
+///   forward:       x, sums (2 x c: sum of x, sum of x^2)
+///   backward_data: diff_y, diff_y2 (null or a second gradient to add), x, y (null unless the activation needs it),
+///                  gamma, beta, saved, sums (2 x c: sum of dz, sum of dz * xhat),
+///                  diff_gamma, diff_beta (this rank's share, from the same sums), diff_residual (null without)
+/// dz = (diff_y + diff_y2) * activation'(y). Where y is null the derivative comes from x:
+/// z = gamma * xhat + beta, with xhat = (x - mean) / std. diff_residual receives dz and may be the same memory as
+/// diff_y, diff_y2 or y, item by item. With `accumulate` diff_gamma and diff_beta are added to what they hold.
+struct NormSumsTask {
+  Pass pass = Pass::forward;
+  Activation activation{};
+  bool accumulate = false;
+  tensor::Layout x{};
+  tensor::Layout y = tensor::as_other;  ///< backward; as x unless given, the others as y
+  tensor::Layout diff_y = tensor::as_other, diff_y2 = tensor::as_other, diff_residual = tensor::as_other;
+};
+
 /// Batch normalisation, fused with a residual sum and an activation: y = activation(norm(x) + residual).
-///   forward, training:   x, gamma, beta, running_mean, running_var, saved (2 x c: mean, 1/std),
+/// `sums` is what the NormSumsTasks of all ranks add up to.
+///   forward, training:   x, gamma, beta, running_mean, running_var, sums, saved (2 x c: mean, 1/std),
 ///                        residual (null without), y
-///   forward, evaluation: the same; saved is not touched, running statistics are only read
+///   forward, evaluation: the same; sums and saved are not touched, running statistics are only read
 ///   backward (as backward_data): diff_y, diff_y2 (null or a second gradient to add), x,
-///                        y (null unless `residual` or activation needs it),
-///                        gamma, beta, saved, diff_gamma, diff_beta, diff_x, diff_residual (null without)
-/// backward: dz = (diff_y + diff_y2) * activation'(y). diff_residual receives dz, diff_x the gradient of x; either may
-/// be the same memory as diff_y, diff_y2, x or y item by item, but not as each other.
-/// Where y is null the activation's derivative comes from x: z = gamma * (x - mean) / std + beta.
+///                        y (null unless the activation needs it), gamma, beta, saved, sums, diff_x
+/// backward: diff_x is the gradient of x from dz, as NormSumsTask defines it, and may be the same memory as diff_y,
+/// diff_y2, x or y item by item. Where dz is at hand (diff_residual), it serves as diff_y with the identity.
 struct NormTask {
   Pass pass = Pass::forward;
   bool training = true;
   double epsilon = 1e-5;
   double momentum = 0.1;
   Activation activation{};
-  bool residual = false;
+  bool residual = false;              ///< forward only
   std::int64_t statistics_count = 0;  ///< items per channel the statistics cover (all ranks)
-  tensor::Layout x{}, y{};            ///< diff_x and residual are laid out as x and y say, unless given
-  tensor::Layout diff_y{}, diff_y2{}, diff_x{}, diff_residual{}, residual_layout{};
+  tensor::Layout x{};
+  tensor::Layout y = tensor::as_other;  ///< as x unless given, diff_x too, the others as y
+  tensor::Layout diff_y = tensor::as_other, diff_y2 = tensor::as_other, diff_x = tensor::as_other,
+                 residual_layout = tensor::as_other;
 };
 
 /// Activation over all items.
@@ -88,7 +108,8 @@ struct NormTask {
 struct ActivationTask {
   Pass pass = Pass::forward;
   Activation activation{};
-  tensor::Layout src{}, dst{}, second{};  ///< y and diff_dst are laid out as dst, diff_src as src, diff_dst2 as second
+  tensor::Layout src{}, dst{};                                     ///< diff_dst is laid out as dst, diff_src as src
+  tensor::Layout second = tensor::as_other, y = tensor::as_other;  ///< of diff_dst2 and y; as dst if not given
 };
 
 /// Softmax over channels.
@@ -97,6 +118,7 @@ struct ActivationTask {
 struct SoftmaxTask {
   Pass pass = Pass::forward;
   tensor::Layout src{}, dst{};
+  tensor::Layout diff_dst = tensor::as_other;  ///< backward; as dst if not given
 };
 
 /// dst = factor * src, or dst += factor * src with `accumulate`. Layouts may permute: flatten, concat and split
@@ -106,6 +128,17 @@ struct CopyTask {
   double factor = 1;
   bool accumulate = false;
   tensor::Layout src{}, dst{};
+};
+
+/// dst = 0.      dst
+struct FillTask {
+  tensor::Layout dst{};
+};
+
+/// dst[i] = sum over parts p of src[p][i], in the order of p, all in double.      src (parts x count), dst (count)
+struct SumTask {
+  int parts = 1;
+  std::int64_t count = 0;
 };
 
 /// dst = a + b.      a, b, dst (may be in place)
@@ -123,15 +156,29 @@ struct DropoutTask {
   tensor::Layout src{}, dst{};
 };
 
-/// diff_bias[c] = sum over pixels of diff_dst.      diff_dst, diff_bias
+/// diff_bias[c] = sum over pixels of diff_dst, or += with `accumulate`.      diff_dst, diff_bias
 struct BiasGradientTask {
+  bool accumulate = false;
   tensor::Layout dst;
 };
 
-/// The loss and its gradient at once.
-///   output, target, diff_output (null in evaluation), loss (one double per term, then their weighted sum)
+/// This rank's sums for the loss, term by term, in double: loss_sum_count() of them.
+///   output, target, sums
+/// mean_squared_error: of squared differences; mean_absolute_error: of absolute ones; cross_entropy: of -log p[label];
+/// soft_dice, with p the probabilities and t the labels as ones: per class of p t, then of p, then of t.
 /// target: values laid out as `output` (dense channels-last), or int32 labels, one per pixel.
-/// diff_output is laid out as output, and may be the same memory.
+/// Execution throws Error where a label is no class.
+struct LossSumsTask {
+  Loss loss;
+  tensor::Layout output;
+};
+
+/// How many sums a LossSumsTask writes.
+std::int64_t loss_sum_count(const Loss& loss, std::int64_t classes);
+
+/// The loss and its gradient. `sums` is what the LossSumsTasks of all ranks add up to.
+///   output, target, sums, diff_output (null in evaluation), loss (one double per term, then their weighted sum)
+/// diff_output is laid out as output, and may be the same memory. A rank without pixels has n = 0.
 struct LossTask {
   Loss loss;
   tensor::Shape global;  ///< of the output: means divide by it
@@ -159,8 +206,9 @@ struct UpdateTask {
   std::int64_t count = 0;
 };
 
-using Task = std::variant<ConvTask, DenseTask, PoolTask, NormTask, ActivationTask, SoftmaxTask, CopyTask, AddTask,
-                          DropoutTask, BiasGradientTask, LossTask, UpdateTask>;
+using Task =
+    std::variant<ConvTask, DenseTask, PoolTask, NormSumsTask, NormTask, ActivationTask, SoftmaxTask, CopyTask, FillTask,
+                 AddTask, DropoutTask, BiasGradientTask, LossSumsTask, LossTask, SumTask, UpdateTask>;
 
 /// Floating-point operations of a task (a multiply-add is two): convolutions and dense layers exactly, the rest
 /// as zero.

@@ -1,11 +1,16 @@
 #include "orthant/base/checked.hpp"
 #include "orthant/schedule/lowering.hpp"
+#include "orthant/tensor/window_boxes.hpp"
+
+#include <algorithm>
 
 namespace orthant::schedule {
 namespace {
 
 using model::Pass;
 using Role = model::Parameter::Role;
+
+constexpr model::Activation identity{};
 
 }  // namespace
 
@@ -20,209 +25,403 @@ bool reads_own_output(const model::Graph& graph, const Unit& unit) {
 }
 
 void Lowering::forward(const Unit& unit) {
-  values_[static_cast<std::size_t>(unit.out)] =
-      std::visit([&](const auto& op) { return forward(unit, op); }, node(unit.main).op);
+  at(micro_->values, unit.out) = std::visit([&](const auto& op) { return forward(unit, op); }, node(unit.main).op);
 }
 
-const Value& Lowering::src(const Unit& unit, std::size_t index) const {
-  return values_[static_cast<std::size_t>(unit.srcs[index])];
-}
-
-Value Lowering::dst(const Unit& unit) { return add_tensor(node(unit.out).name, local_shape(unit.out)); }
-
-/// True if the only reader of a node's tensor may put something else into its memory, now or in backward.
-bool Lowering::may_overwrite(int index) const {
-  const int unit = unit_of_[static_cast<std::size_t>(index)];
-  return values_[static_cast<std::size_t>(index)].owned && consumers_[static_cast<std::size_t>(index)] == 1 &&
-         !reads_own_output(graph_, units_[static_cast<std::size_t>(unit)]);
-}
-
-Value Lowering::forward(const Unit& unit, const model::Input&) {
-  const tensor::Shape extents = local_shape(unit.main);
-  Value value = add_tensor(node(unit.main).name, extents);
-  value.owned = false;
-  schedule_.buffers.back().persistent = true;
-  schedule_.input = value.buffer;
-  schedule_.input_layout = value.layout;
+NodeValue Lowering::dst(const Unit& unit) {
+  NodeValue value{.own = {}, .stored = add_tensor(node(unit.out).name, at(at(micro_->stored, unit.out), rank_))};
+  if (!tensor::is_empty(share(unit.out).owned)) value.own = part_of(value.stored, share(unit.out).owned);
   return value;
 }
 
-Value Lowering::forward(const Unit& unit, const model::Conv& op) {
-  const Value y = dst(unit);
-  const model::ConvTask task{.pass = Pass::forward,
-                             .window = op.window,
-                             .groups = op.groups,
-                             .bias = op.bias,
-                             .activation = activation_of(graph_, unit),
-                             .src = src(unit).layout,
-                             .dst = y.layout};
-  emit(unit.main, "forward", task,
-       {src(unit).buffer, value_of(unit.main, Role::weight), value_of(unit.main, Role::bias), y.buffer});
-  return y;
+/// True if the only reader of a node's tensor may put something else into its memory, now or in backward.
+bool Lowering::may_overwrite(int index) const {
+  return at(micro_->values, index).own.owned && at(consumers_, index) == 1 &&
+         !reads_own_output(graph_, at(units_, at(unit_of_, index)));
 }
 
-Value Lowering::forward(const Unit& unit, const model::ConvTranspose& op) {
-  const Value y = dst(unit);
-  const model::ConvTask task{
-      .pass = Pass::backward_data, .window = op.window, .groups = op.groups, .src = y.layout, .dst = src(unit).layout};
-  emit(unit.main, "forward", task, {src(unit).buffer, value_of(unit.main, Role::weight), y.buffer});
+NodeValue Lowering::forward(const Unit& unit, const model::Input&) {
+  NodeValue value = dst(unit);
+  value.own.owned = value.stored.owned = false;
+  value.filled = true;  // the loader brings the halo, too
+  if (value.stored.buffer >= 0) at(schedule_.buffers, value.stored.buffer).persistent = true;
+  schedule_.inputs.push_back(port(value.stored));
+  return value;
+}
+
+/// The box of the mini-batch.
+Port Lowering::port(const Value& value) const {
+  Port result{.buffer = value.buffer, .box = value.box, .layout = value.layout};
+  if (value.empty()) return {};
+  result.box.lo.n += micro_->first_sample;
+  result.box.hi.n += micro_->first_sample;
+  return result;
+}
+
+/// Groups that lie on this rank.
+std::int64_t Lowering::local_groups(const Unit& unit, std::int64_t groups) const {
+  if (groups == 1) return 1;
+  const tensor::Box& box = share(unit.main).computed;
+  return (box.hi.c - box.lo.c) / (node(unit.main).shape.c / groups);
+}
+
+model::PoolTask Lowering::pool_task(const Unit&, const model::Pool& op, const Value& x, const Value& y) const {
+  return {.kind = op.kind,
+          .window = tensor::local_window(op.window, x.box, y.box),
+          .count_include_pad = op.count_include_pad,
+          .src = x.layout,
+          .dst = y.layout};
+}
+
+model::DropoutTask Lowering::dropout_task(const Unit& unit, const model::Dropout& op, const Value& from,
+                                          const Value& to) const {
+  return {.rate = op.rate,
+          .layer = unit.main,
+          .global = at(graph_.nodes, unit.main).shape,
+          .box = port(from).box,
+          .src = from.layout,
+          .dst = to.layout};
+}
+
+/// Where a convolution or dense layer writes: dst, or a tensor of sums over some of the channels.
+Value Lowering::contraction_dst(const Unit& unit, const NodeValue& y) {
+  return sums_in_parts(unit) ? add_tensor(node(unit.main).name + ".partial", share(unit.main).computed) : y.own;
+}
+
+void Lowering::add_partial_sums(const Unit& unit, const Value& partial, const NodeValue& y) {
+  const std::string name = node(unit.main).name + ".sum";
+  Returning sum = give_back(name, Kind::gather, as_tensor(partial), partial_sums(unit.main));
+  finish(std::move(sum.pending));
+  if (y.own.empty()) return;
+  const Value& from = sum.own;
+  emit(unit.main, "keep", model::CopyTask{.src = from.layout, .dst = y.own.layout}, {from.buffer, y.own.buffer});
+}
+
+void Lowering::bias_and_activation(const Unit& unit, const Value& y, bool bias) {
   const model::Activation activation = activation_of(graph_, unit);
-  if (op.bias || activation.kind != model::ActivationKind::identity) {
-    const model::ActivationTask after{.activation = activation, .src = y.layout, .dst = y.layout};
-    emit(unit.main, "bias_activation", after, {y.buffer, value_of(unit.main, Role::bias), y.buffer});
+  if (y.empty() || (!bias && activation.kind == model::ActivationKind::identity)) return;
+  const model::ActivationTask task{.activation = activation, .src = y.layout, .dst = y.layout};
+  emit(unit.main, "bias_activation", task, {y.buffer, value_of(unit.main, Role::bias), y.buffer});
+}
+
+NodeValue Lowering::forward(const Unit& unit, const model::Conv& op) {
+  const Tensor x = at(micro_->sources, unit.main) = fetch(unit);
+  const NodeValue y = dst(unit);
+  const Value out = contraction_dst(unit, y);
+  const bool parts = sums_in_parts(unit);
+  if (!out.empty()) {
+    const model::ConvTask task{.pass = Pass::forward,
+                               .window = tensor::local_window(op.window, x.all.box, out.box),
+                               .groups = local_groups(unit, op.groups),
+                               .bias = op.bias && !parts,
+                               .activation = parts ? identity : activation_of(graph_, unit),
+                               .src = x.all.layout,
+                               .dst = out.layout};
+    emit(unit.main, "forward", task,
+         {x.all.buffer, value_of(unit.main, Role::weight), parts ? -1 : value_of(unit.main, Role::bias), out.buffer});
+  }
+  if (parts) {
+    add_partial_sums(unit, out, y);
+    bias_and_activation(unit, y.own, op.bias);
   }
   return y;
 }
 
-Value Lowering::forward(const Unit& unit, const model::Pool& op) {
-  const Value y = dst(unit);
-  int& argmax = extra_[static_cast<std::size_t>(unit.out)];
+NodeValue Lowering::forward(const Unit& unit, const model::ConvTranspose& op) {
+  const Tensor x = at(micro_->sources, unit.main) = fetch(unit);
+  const NodeValue y = dst(unit);
+  const Value out = contraction_dst(unit, y);
+  if (!out.empty()) {
+    const model::ConvTask task{.pass = Pass::backward_data,
+                               .window = tensor::local_window(op.window, out.box, x.all.box),
+                               .groups = local_groups(unit, op.groups),
+                               .src = out.layout,
+                               .dst = x.all.layout};
+    emit(unit.main, "forward", task, {x.all.buffer, value_of(unit.main, Role::weight), out.buffer});
+  }
+  if (sums_in_parts(unit)) add_partial_sums(unit, out, y);
+  bias_and_activation(unit, y.own, op.bias);
+  return y;
+}
+
+NodeValue Lowering::forward(const Unit& unit, const model::Dense& op) {
+  const Tensor x = at(micro_->sources, unit.main) = fetch(unit);
+  const NodeValue y = dst(unit);
+  const Value out = contraction_dst(unit, y);
+  const bool parts = sums_in_parts(unit);
+  if (!out.empty()) {
+    const model::DenseTask task{.bias = op.bias && !parts,
+                                .activation = parts ? identity : activation_of(graph_, unit),
+                                .src = x.all.layout,
+                                .dst = out.layout};
+    emit(unit.main, "forward", task,
+         {x.all.buffer, value_of(unit.main, Role::weight), parts ? -1 : value_of(unit.main, Role::bias), out.buffer});
+  }
+  if (parts) {
+    add_partial_sums(unit, out, y);
+    bias_and_activation(unit, y.own, op.bias);
+  }
+  return y;
+}
+
+NodeValue Lowering::forward(const Unit& unit, const model::Pool& op) {
+  const Tensor x = at(micro_->sources, unit.main) = fetch(unit);
+  const NodeValue y = dst(unit);
+  if (y.own.empty()) return y;
+  int& argmax = at(micro_->extra, unit.out);
   if (op.kind == model::PoolKind::max) {
-    const std::int64_t bytes = base::checked_mul(tensor::volume(y.layout.extents), model::argmax_bytes(op.window));
+    const std::int64_t bytes = base::checked_mul(tensor::volume(y.own.box), model::argmax_bytes(op.window));
     argmax = add_buffer(node(unit.main).name + ".argmax", bytes);
   }
-  const model::PoolTask task{.kind = op.kind,
-                             .window = op.window,
-                             .count_include_pad = op.count_include_pad,
-                             .src = src(unit).layout,
-                             .dst = y.layout};
-  emit(unit.main, "forward", task, {src(unit).buffer, y.buffer, argmax});
+  emit(unit.main, "forward", pool_task(unit, op, x.all, y.own), {x.all.buffer, y.own.buffer, argmax});
   return y;
 }
 
-Value Lowering::forward(const Unit& unit, const model::GlobalAveragePool&) {
-  return forward(unit, whole_window(src(unit).layout.extents));
+NodeValue Lowering::forward(const Unit& unit, const model::GlobalAveragePool&) {
+  return forward(unit, whole_window(node(unit.srcs[0]).shape));
 }
 
-Value Lowering::forward(const Unit& unit, const model::Dense& op) {
-  const Value y = dst(unit);
-  const model::DenseTask task{
-      .bias = op.bias, .activation = activation_of(graph_, unit), .src = src(unit).layout, .dst = y.layout};
-  emit(unit.main, "forward", task,
-       {src(unit).buffer, value_of(unit.main, Role::weight), value_of(unit.main, Role::bias), y.buffer});
-  return y;
-}
-
-Value Lowering::forward(const Unit& unit, const model::BatchNorm& op) {
+NodeValue Lowering::forward(const Unit& unit, const model::BatchNorm& op) {
   const bool training = options_.mode == Mode::train;
-  const bool residual = unit.add >= 0;
-  const Value y = dst(unit);
-  int& saved = extra_[static_cast<std::size_t>(unit.out)];
-  saved =
-      add_buffer(node(unit.main).name + ".saved", 2 * y.layout.extents.c * static_cast<std::int64_t>(sizeof(float)));
+  const bool has_residual = unit.add >= 0;
+  const Tensor x = at(micro_->sources, unit.main) = fetch(unit);
+  const Tensor residual = has_residual ? fetch(unit, 1) : Tensor{};
+  const NodeValue y = dst(unit);
+  const std::string& name = node(unit.main).name;
+  const plan::StatisticsGroup group = plan::statistics_group(plan_, micro_->graph, unit.main, rank_);
+  if (group.ranks.empty()) return y;
+
+  const std::int64_t channels = channel_count(unit.main);
+  int sums = -1;
+  if (training) {
+    const int mine = add_sums(name + ".sums", 2 * channels, group.ranks);
+    if (y.own.empty()) {
+      zero_doubles(unit.main, mine, 2 * channels);
+    } else {
+      emit(unit.main, "forward_sums", model::NormSumsTask{.x = x.all.layout}, {x.all.buffer, mine});
+    }
+    sums = add_up(name + ".statistics", Kind::statistics, mine, 2 * channels, group.ranks);
+  }
+  if (y.own.empty()) return y;
+  int& saved = at(micro_->extra, unit.out);
+  saved = add_buffer(name + ".saved", 2 * channels * static_cast<std::int64_t>(sizeof(float)));
   const model::NormTask task{.training = training,
                              .epsilon = op.epsilon,
                              .momentum = op.momentum,
                              .activation = activation_of(graph_, unit),
-                             .residual = residual,
-                             .statistics_count = tensor::pixels(node(unit.main).shape),
-                             .x = src(unit).layout,
-                             .y = y.layout,
-                             .residual_layout = residual ? src(unit, 1).layout : tensor::Layout{}};
+                             .residual = has_residual,
+                             .statistics_count = group.pixels,
+                             .x = x.all.layout,
+                             .y = y.own.layout,
+                             .residual_layout = has_residual ? residual.all.layout : tensor::as_other};
   emit(unit.main, "forward", task,
-       {src(unit).buffer, value_of(unit.main, Role::norm_weight), value_of(unit.main, Role::norm_bias),
-        value_of(unit.main, Role::running_mean), value_of(unit.main, Role::running_var), saved,
-        residual ? src(unit, 1).buffer : -1, y.buffer});
+       {x.all.buffer, value_of(unit.main, Role::norm_weight), value_of(unit.main, Role::norm_bias),
+        value_of(unit.main, Role::running_mean), value_of(unit.main, Role::running_var), sums, saved,
+        residual.all.buffer, y.own.buffer});
   return y;
 }
 
-Value Lowering::forward(const Unit& unit, const model::Activation& op) {
-  const Value y = may_overwrite(unit.srcs[0]) ? src(unit) : dst(unit);
-  const model::ActivationTask task{.activation = op, .src = src(unit).layout, .dst = y.layout};
-  emit(unit.main, "forward", task, {src(unit).buffer, -1, y.buffer});
+NodeValue Lowering::forward(const Unit& unit, const model::Activation& op) {
+  const Tensor x = fetch(unit);
+  const int source = unit.srcs[0];
+  const bool same_box = share(unit.out).owned == share(source).owned &&
+                        at(at(micro_->stored, unit.out), rank_) == at(at(micro_->stored, source), rank_);
+  const bool over_src = same_box && !x.copied && !x.empty() && may_overwrite(source);
+  NodeValue y = over_src ? at(micro_->values, source) : dst(unit);
+  y.filled = false;
+  if (y.own.empty()) return y;
+  const model::ActivationTask task{.activation = op, .src = x.all.layout, .dst = y.own.layout};
+  emit(unit.main, "forward", task, {x.all.buffer, -1, y.own.buffer});
   return y;
 }
 
-Value Lowering::forward(const Unit& unit, const model::Softmax&) {
-  const Value y = dst(unit);
-  emit(unit.main, "forward", model::SoftmaxTask{.src = src(unit).layout, .dst = y.layout},
-       {src(unit).buffer, y.buffer});
+NodeValue Lowering::forward(const Unit& unit, const model::Softmax&) {
+  const Tensor x = fetch(unit);
+  const NodeValue y = dst(unit);
+  if (y.own.empty()) return y;
+  emit(unit.main, "forward", model::SoftmaxTask{.src = x.all.layout, .dst = y.own.layout},
+       {x.all.buffer, y.own.buffer});
   return y;
 }
 
-Value Lowering::forward(const Unit& unit, const model::Scale& op) {
-  const Value y = dst(unit);
-  const model::CopyTask task{.factor = op.factor, .src = src(unit).layout, .dst = y.layout};
-  emit(unit.main, "forward", task, {src(unit).buffer, y.buffer});
+NodeValue Lowering::forward(const Unit& unit, const model::Scale& op) {
+  const Tensor x = fetch(unit);
+  const NodeValue y = dst(unit);
+  if (y.own.empty()) return y;
+  const model::CopyTask task{.factor = op.factor, .src = x.all.layout, .dst = y.own.layout};
+  emit(unit.main, "forward", task, {x.all.buffer, y.own.buffer});
   return y;
 }
 
-Value Lowering::forward(const Unit& unit, const model::Dropout& op) {
-  if (options_.mode == Mode::evaluate || op.rate == 0) {
-    Value alias = src(unit);
+/// Nothing is done in evaluation, or without a rate: dst is src, unless its readers need room around it.
+NodeValue Lowering::forward(const Unit& unit, const model::Dropout& op) {
+  const Tensor x = fetch(unit);
+  const bool keeps_all = options_.mode == Mode::evaluate || op.rate == 0;
+  if (keeps_all && share(unit.out).owned == at(at(micro_->stored, unit.out), rank_)) {
+    Value alias = x.all;
     alias.owned = false;
-    return alias;
+    return {.own = alias, .stored = alias};
   }
-  const Value y = dst(unit);
-  const tensor::Distribution distribution = plan::distribution(plan_, graph_, unit.main);
-  const model::DropoutTask task{.rate = op.rate,
-                                .layer = unit.main,
-                                .global = distribution.global,
-                                .box = tensor::owned_box(distribution, rank_),
-                                .src = src(unit).layout,
-                                .dst = y.layout};
-  emit(unit.main, "forward", task, {src(unit).buffer, y.buffer});
-  return y;
-}
-
-Value Lowering::forward(const Unit& unit, const model::Add&) {
-  const Value y = dst(unit);
-  Value sum = src(unit);
-  for (std::size_t i = 1; i < unit.srcs.size(); ++i) {
-    const model::AddTask task{.a = sum.layout, .b = src(unit, i).layout, .dst = y.layout};
-    emit(unit.main, "forward", task, {sum.buffer, src(unit, i).buffer, y.buffer});
-    sum = y;
+  const NodeValue y = dst(unit);
+  if (y.own.empty()) return y;
+  if (keeps_all) {
+    emit(unit.main, "forward", model::CopyTask{.src = x.all.layout, .dst = y.own.layout}, {x.all.buffer, y.own.buffer});
+  } else {
+    emit(unit.main, "forward", dropout_task(unit, op, x.all, y.own), {x.all.buffer, y.own.buffer});
   }
   return y;
 }
 
-Value Lowering::forward(const Unit& unit, const model::Concat&) {
-  const Value y = dst(unit);
+NodeValue Lowering::forward(const Unit& unit, const model::Add&) {
+  std::vector<Value> terms;
+  for (std::size_t i = 0; i < unit.srcs.size(); ++i) terms.push_back(fetch(unit, i).all);
+  const NodeValue y = dst(unit);
+  if (y.own.empty()) return y;
+  Value sum = terms.front();
+  for (std::size_t i = 1; i < terms.size(); ++i) {
+    const model::AddTask task{.a = sum.layout, .b = terms[i].layout, .dst = y.own.layout};
+    emit(unit.main, "forward", task, {sum.buffer, terms[i].buffer, y.own.buffer});
+    sum = y.own;
+  }
+  return y;
+}
+
+NodeValue Lowering::forward(const Unit& unit, const model::Concat&) {
+  std::vector<Tensor> terms;
+  for (std::size_t i = 0; i < unit.srcs.size(); ++i) terms.push_back(fetch(unit, i));
+  const NodeValue y = dst(unit);
   std::int64_t first = 0;
   for (std::size_t i = 0; i < unit.srcs.size(); ++i) {
-    const std::int64_t channels = src(unit, i).layout.extents.c;
-    const model::CopyTask task{.src = src(unit, i).layout, .dst = tensor::channel_range(y.layout, first, channels)};
-    emit(unit.main, "forward", task, {src(unit, i).buffer, y.buffer});
-    first += channels;
+    const Value& x = terms[i].all;
+    if (!x.empty()) {
+      const tensor::Layout into =
+          tensor::channel_range(y.own.layout, first + x.box.lo.c - y.own.box.lo.c, x.box.hi.c - x.box.lo.c);
+      emit(unit.main, "forward", model::CopyTask{.src = x.layout, .dst = into}, {x.buffer, y.own.buffer});
+    }
+    first += node(unit.srcs[i]).shape.c;
   }
   return y;
 }
 
-Value Lowering::forward(const Unit& unit, const model::Flatten&) {
-  const tensor::Layout& from = src(unit).layout;
-  if (tensor::is_dense(from) && (from.extents.c == 1 || tensor::pixels(from.extents) == from.extents.n)) {
-    return {.buffer = src(unit).buffer, .layout = tensor::channels_last(local_shape(unit.out)), .owned = false};
+tensor::Layout unflattened(const Value& flat, const tensor::Shape& extents) {
+  tensor::Layout layout = tensor::channels_first(extents);
+  layout.strides.n = flat.layout.strides.n;
+  layout.offset = flat.layout.offset;
+  return layout;
+}
+
+NodeValue Lowering::forward(const Unit& unit, const model::Flatten&) {
+  const Tensor x = at(micro_->sources, unit.main) = fetch(unit);
+  const tensor::Box& owned = share(unit.out).owned;
+  const tensor::Shape& from = x.all.layout.extents;
+  const bool same_order = tensor::is_dense(x.all.layout) && (from.c == 1 || tensor::pixels(from) == from.n);
+  if (!x.empty() && same_order && owned == at(at(micro_->stored, unit.out), rank_)) {
+    Value alias{.buffer = x.all.buffer, .box = owned, .layout = {}, .owned = false};
+    alias.layout = tensor::channels_last(tensor::extents_of(owned));
+    alias.layout.offset = x.all.layout.offset;
+    return {.own = alias, .stored = alias};
   }
-  const Value y = dst(unit);
-  emit(unit.main, "forward", model::CopyTask{.src = from, .dst = tensor::channels_first(from.extents)},
-       {src(unit).buffer, y.buffer});
+  const NodeValue y = dst(unit);
+  if (y.own.empty()) return y;
+  emit(unit.main, "forward", model::CopyTask{.src = x.all.layout, .dst = unflattened(y.own, from)},
+       {x.all.buffer, y.own.buffer});
   return y;
+}
+
+/// The ranks that share the output.
+std::vector<int> Lowering::loss_ranks() const {
+  const tensor::Distribution dst = plan::loss_distribution(plan_, graph_);
+  std::vector<int> ranks;
+  for (int part = 0; part < tensor::parts(dst.grid); ++part) ranks.push_back(dst.first_rank + part);
+  return ranks;
+}
+
+/// Ranks without a share of the output learn the loss from one that has.
+void Lowering::spread_losses() {
+  const std::vector<int> ranks = loss_ranks();
+  std::vector<int> others;
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) others.push_back(rank);
+  }
+  const bool knows = std::find(others.begin(), others.end(), rank_) == others.end();
+  if (others.empty() || (knows && rank_ != ranks.front())) return;
+  Exchange exchange{.name = "loss.spread", .kind = Kind::loss, .tag = bucket_tags() - 1, .sends = {}, .receives = {}};
+  for (const int loss : schedule_.losses) {
+    const std::int64_t bytes = at(schedule_.buffers, loss).bytes;
+    if (!knows) exchange.receives.push_back({.peer = ranks.front(), .buffer = loss, .bytes = bytes});
+    for (const int other : others) {
+      if (knows) exchange.sends.push_back({.peer = other, .buffer = loss, .bytes = bytes});
+    }
+  }
+  const int index = static_cast<int>(schedule_.exchanges.size());
+  schedule_.exchanges.push_back(std::move(exchange));
+  const auto step = [&](const char* name, auto work) {
+    schedule_.steps.push_back(
+        {.name = name, .node = current_node_, .phase = phase_, .work = work, .arguments = schedule_.losses});
+  };
+  step("loss.spread.start", Start{index});
+  step("loss.spread.finish", Finish{index});
+}
+
+/// The gradient of the loss is laid out as the output is: without gaps.
+Value Lowering::dense_output(const Value& output) {
+  if (output.empty() || tensor::is_dense(output.layout)) return output;
+  const Value copy = add_tensor("output.dense", output.box);
+  emit(current_node_, "gather_output", model::CopyTask{.src = output.layout, .dst = copy.layout},
+       {output.buffer, copy.buffer});
+  return copy;
 }
 
 void Lowering::loss() {
   const int last = static_cast<int>(graph_.nodes.size()) - 1;
-  const Value& output = values_[static_cast<std::size_t>(last)];
-  schedule_.output = output.buffer;
-  schedule_.output_layout = output.layout;
+  const NodeValue& value = at(micro_->values, last);
+  const tensor::Traffic traffic = loss_traffic();
+  schedule_.outputs.push_back(port(value.own));
   schedule_.labels = model::takes_labels(graph_.loss);
-  schedule_.target_shape = schedule_.labels ? tensor::Shape{output.layout.extents.n, 1, output.layout.extents.d,
-                                                            output.layout.extents.h, output.layout.extents.w}
-                                            : output.layout.extents;
-  const std::int64_t items = tensor::volume(schedule_.target_shape);
-  schedule_.target = add_buffer("target", base::checked_mul(items, 4), true);
-  const auto terms = static_cast<std::int64_t>(graph_.loss.terms.size());
-  schedule_.loss = add_buffer("loss", (terms + 1) * static_cast<std::int64_t>(sizeof(double)), true);
+  const std::int64_t loss_bytes =
+      (static_cast<std::int64_t>(graph_.loss.terms.size()) + 1) * static_cast<std::int64_t>(sizeof(double));
+  schedule_.losses.push_back(add_buffer("loss", loss_bytes, true));
+  Fetching fetching = gather("output.for.loss", Kind::redistribution, value.own, traffic);
+  finish(std::move(fetching.pending));
+  const Value output = dense_output(fetching.tensor.all);
 
-  int diff = -1;
-  if (options_.mode == Mode::train) {
-    const Unit& unit = units_[static_cast<std::size_t>(unit_of_[static_cast<std::size_t>(last)])];
-    const bool in_place = output.owned && !options_.keep_output && !reads_own_output(graph_, unit);
-    const Value gradient = in_place ? output : add_tensor("output.gradient", output.layout.extents);
-    diff = gradient.buffer;
-    gradients_[static_cast<std::size_t>(last)].push_back(gradient);
+  Value target{.buffer = -1, .box = output.box, .layout = {}};
+  if (!output.empty()) {
+    if (schedule_.labels) target.box.set(tensor::Dim::c, {0, 1});
+    target.layout = tensor::channels_last(tensor::extents_of(target.box));
+    target.buffer = add_buffer("target", base::checked_mul(tensor::volume(target.box), 4), true);
   }
-  emit(last, "loss", model::LossTask{.loss = graph_.loss, .global = node(last).shape, .output = output.layout},
-       {output.buffer, schedule_.target, diff, schedule_.loss});
+  schedule_.targets.push_back(port(target));
+
+  const std::vector<int> ranks = loss_ranks();
+  if (std::find(ranks.begin(), ranks.end(), rank_) == ranks.end()) return pass_to(last, {});
+  const std::int64_t count = model::loss_sum_count(graph_.loss, node(last).shape.c);
+  const int mine = add_sums("loss.sums", count, ranks);
+  if (output.empty()) {
+    zero_doubles(last, mine, count);
+  } else {
+    emit(last, "loss_sums", model::LossSumsTask{.loss = graph_.loss, .output = output.layout},
+         {output.buffer, target.buffer, mine});
+  }
+  const int sums = add_up("loss.exchange", Kind::loss, mine, count, ranks);
+
+  const bool train = options_.mode == Mode::train;
+  const Unit& unit = at(units_, at(unit_of_, last));
+  const bool writable =
+      fetching.tensor.copied || (value.own.owned && !options_.keep_output && !reads_own_output(graph_, unit));
+  Value diff{.buffer = -1, .box = {}, .layout = {}};
+  if (train) diff = writable ? output : add_tensor("output.gradient", output.box);
+  // A rank without pixels still learns the loss.
+  const tensor::Layout nothing{.extents = {0, node(last).shape.c, 1, 1, 1}, .strides = {}, .offset = 0};
+  emit(
+      last, "loss",
+      model::LossTask{
+          .loss = graph_.loss, .global = graph_.nodes.back().shape, .output = output.empty() ? nothing : output.layout},
+      {output.buffer, target.buffer, sums, diff.buffer, schedule_.losses.back()});
+  if (!train) return;
+  Returning back = give_back("output.gradient", Kind::redistribution, as_tensor(diff), traffic);
+  finish(std::move(back.pending));
+  pass_to(last, back.own);
 }
 
 }  // namespace orthant::schedule

@@ -27,21 +27,36 @@ std::vector<std::vector<int>> consumers_of(const Graph& graph) {
   return consumers;
 }
 
+/// True if every rank owns the same box of both nodes' dsts.
+bool same_cut(const Graph& graph, const plan::Plan& plan, int a, int b) {
+  const plan::NodePlan& first = plan.nodes[static_cast<std::size_t>(a)];
+  const plan::NodePlan& second = plan.nodes[static_cast<std::size_t>(b)];
+  if (first.grid != second.grid || first.first_rank != second.first_rank || first.stage != second.stage) return false;
+  for (int part = 0; part < first.grid.c; ++part) {
+    if (tensor::block(plan::distribution(plan, graph, a), tensor::Dim::c, part) !=
+        tensor::block(plan::distribution(plan, graph, b), tensor::Dim::c, part)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Extends a unit by what can ride on its kernel.
-void grow(Unit& unit, const Graph& graph, const std::vector<std::vector<int>>& consumers, std::vector<bool>& taken) {
+void grow(Unit& unit, const Graph& graph, const plan::Plan& plan, const std::vector<std::vector<int>>& consumers,
+          std::vector<bool>& taken) {
   const auto node = [&](int i) -> const Node& { return graph.nodes[static_cast<std::size_t>(i)]; };
   if (!is_one_of<model::Conv, model::ConvTranspose, model::Dense, model::BatchNorm>(node(unit.main))) return;
 
   int next = sole_consumer(consumers, unit.out);
   if (next >= 0 && is_one_of<model::BatchNorm>(node(unit.main)) && is_one_of<model::Add>(node(next)) &&
-      node(next).srcs.size() == 2 && !taken[static_cast<std::size_t>(next)]) {
+      node(next).srcs.size() == 2 && !taken[static_cast<std::size_t>(next)] && same_cut(graph, plan, unit.main, next)) {
     const auto& srcs = node(next).srcs;
     unit.add = unit.out = next;
     unit.srcs.push_back(srcs[0] == unit.main ? srcs[1] : srcs[0]);
     taken[static_cast<std::size_t>(next)] = true;
     next = sole_consumer(consumers, unit.out);
   }
-  if (next >= 0 && is_one_of<model::Activation>(node(next))) {
+  if (next >= 0 && is_one_of<model::Activation>(node(next)) && same_cut(graph, plan, unit.out, next)) {
     unit.activation = unit.out = next;
     taken[static_cast<std::size_t>(next)] = true;
   }
@@ -55,7 +70,7 @@ std::vector<int> consumer_counts(const Graph& graph) {
   return counts;
 }
 
-std::vector<Unit> fuse(const Graph& graph) {
+std::vector<Unit> fuse(const Graph& graph, const plan::Plan& plan) {
   const auto consumers = consumers_of(graph);
   std::vector<bool> taken(graph.nodes.size());
   std::vector<Unit> units;
@@ -63,7 +78,7 @@ std::vector<Unit> fuse(const Graph& graph) {
     if (taken[i]) continue;
     const int index = static_cast<int>(i);
     Unit unit{.main = index, .out = index, .srcs = graph.nodes[i].srcs};
-    grow(unit, graph, consumers, taken);
+    grow(unit, graph, plan, consumers, taken);
     units.push_back(std::move(unit));
   }
   std::stable_sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.out < b.out; });

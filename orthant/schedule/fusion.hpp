@@ -1,6 +1,6 @@
 #pragma once
 
-#include "orthant/model/graph.hpp"
+#include "orthant/plan/plan.hpp"
 
 #include <vector>
 
@@ -16,8 +16,9 @@ struct Unit {
   std::vector<int> srcs;  ///< nodes read by main; then the residual if there is one
 };
 
-/// The graph's units in an order in which each comes after what it reads.
-std::vector<Unit> fuse(const model::Graph& graph);
+/// The graph's units in an order in which each comes after what it reads. Nodes that the plan cuts differently stay
+/// apart.
+std::vector<Unit> fuse(const model::Graph& graph, const plan::Plan& plan);
 
 /// How many nodes read each node's dst.
 std::vector<int> consumer_counts(const model::Graph& graph);

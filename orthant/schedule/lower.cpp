@@ -6,10 +6,15 @@
 namespace orthant::schedule {
 namespace {
 
-using model::Parameter;
-using tensor::Shape;
-
 constexpr std::int64_t float_bytes = sizeof(float);
+/// More exchanges than one unit has in one pass.
+constexpr int tags_per_unit = 64;
+
+int stage_count(const plan::Plan& plan) {
+  int last = 0;
+  for (const plan::NodePlan& node : plan.nodes) last = std::max(last, node.stage);
+  return last + 1;
+}
 
 }  // namespace
 
@@ -18,91 +23,132 @@ Lowering::Lowering(const model::Graph& graph, const plan::Plan& plan, int rank, 
       plan_(plan),
       rank_(rank),
       options_(options),
-      units_(fuse(graph)),
-      consumers_(consumer_counts(graph)) {
-  const std::size_t count = graph.nodes.size();
-  unit_of_.assign(count, -1);
-  for (std::size_t i = 0; i < units_.size(); ++i)
-    unit_of_[static_cast<std::size_t>(units_[i].out)] = static_cast<int>(i);
-  values_.resize(count);
-  extra_.assign(count, -1);
-  gradients_.resize(count);
-  activation_undone_.resize(count);
+      units_(fuse(graph, plan)),
+      consumers_(consumer_counts(graph)),
+      stages_(stage_count(plan)) {
+  unit_of_.assign(graph.nodes.size(), -1);
+  for (std::size_t i = 0; i < units_.size(); ++i) at(unit_of_, units_[i].out) = static_cast<int>(i);
   mark_gradients();
+  make_micros();
+}
+
+void Lowering::make_micros() {
+  const std::int64_t samples = graph_.nodes.front().shape.n;
+  for (int i = 0; i < plan_.micro_batches; ++i) {
+    Micro micro{.graph = graph_, .first_sample = tensor::block_begin(samples, plan_.micro_batches, i)};
+    const std::int64_t count = tensor::block_begin(samples, plan_.micro_batches, i + 1) - micro.first_sample;
+    for (model::Node& node : micro.graph.nodes) node.shape.n = count;
+    const std::size_t nodes = graph_.nodes.size();
+    for (std::size_t n = 0; n < nodes; ++n) {
+      std::vector<plan::Share> shares;
+      for (int rank = 0; rank < plan_.ranks; ++rank)
+        shares.push_back(plan::share_of(plan_, micro.graph, static_cast<int>(n), rank));
+      micro.shares.push_back(std::move(shares));
+    }
+    find_storage(micro);
+    micro.values.resize(nodes);
+    micro.sources.resize(nodes);
+    micro.extra.assign(nodes, -1);
+    micro.gradients.resize(nodes);
+    micro.activation_undone.resize(nodes);
+    micros_.push_back(std::move(micro));
+  }
+}
+
+/// The order in which this rank takes micro-batches forward and backward. In a pipeline one forward, one backward
+/// (1F1B): a rank of an early stage is as many micro-batches ahead as there are stages after it.
+std::vector<std::pair<Phase, int>> Lowering::passes() const {
+  const int count = plan_.micro_batches;
+  int stage = 0;
+  for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
+    const tensor::Distribution dst = plan::distribution(plan_, graph_, static_cast<int>(i));
+    if (tensor::takes_part(dst, rank_)) stage = std::max(stage, plan_.nodes[i].stage);
+  }
+  const int ahead = std::min(stages_ - 1 - stage, count);
+  std::vector<std::pair<Phase, int>> order;
+  const bool train = options_.mode == Mode::train;
+  for (int i = 0; i < count + ahead; ++i) {
+    if (i < count) order.emplace_back(Phase::forward, i);
+    if (train && i >= ahead) order.emplace_back(Phase::backward, i - ahead);
+  }
+  return order;
 }
 
 Schedule Lowering::run() {
   declare_parameters();
-  for (const Unit& unit : units_) forward(unit);
-  loss();
-  if (options_.mode == Mode::train) {
-    phase_ = Phase::backward;
-    for (auto unit = units_.rbegin(); unit != units_.rend(); ++unit) backward(*unit);
-    if (options_.update) update();
-  }
+  for (const auto& [phase, micro] : passes()) phase == Phase::forward ? forward_pass(micro) : backward_pass(micro);
+  phase_ = Phase::update;
+  finish_parameters();
+  spread_losses();
+  flush_sends();
   find_lifetimes();
   return std::move(schedule_);
 }
 
-Shape Lowering::local_shape(int index) const {
-  return tensor::extents_of(tensor::owned_box(plan::distribution(plan_, graph_, index), rank_));
+void Lowering::forward_pass(int micro) {
+  micro_ = &at(micros_, micro);
+  phase_ = Phase::forward;
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    tag_ = (micro * 2 * static_cast<int>(units_.size()) + static_cast<int>(i)) * tags_per_unit;
+    current_node_ = units_[i].main;
+    forward(units_[i]);
+  }
+  loss();
 }
+
+void Lowering::backward_pass(int micro) {
+  micro_ = &at(micros_, micro);
+  phase_ = Phase::backward;
+  for (int i = static_cast<int>(units_.size()) - 1; i >= 0; --i) {
+    tag_ = ((micro * 2 + 1) * static_cast<int>(units_.size()) + i) * tags_per_unit;
+    current_node_ = at(units_, i).main;
+    backward(at(units_, i));
+    if (micro_ == &micros_.back()) reduce_gradients(i);
+  }
+}
+
+/// Tags that no unit uses.
+int Lowering::bucket_tags() const { return plan_.micro_batches * 2 * static_cast<int>(units_.size()) * tags_per_unit; }
 
 int Lowering::add_buffer(std::string name, std::int64_t bytes, bool persistent) {
   schedule_.buffers.push_back({.name = std::move(name), .bytes = bytes, .persistent = persistent});
   return static_cast<int>(schedule_.buffers.size()) - 1;
 }
 
-Value Lowering::add_tensor(const std::string& name, const Shape& extents) {
-  const std::int64_t bytes = base::checked_mul(tensor::volume(extents), float_bytes);
-  return {.buffer = add_buffer(name, bytes), .layout = tensor::channels_last(extents)};
+int Lowering::add_piece(std::string name, int inside, std::int64_t offset_bytes, std::int64_t bytes) {
+  const int piece = add_buffer(std::move(name), bytes, at(schedule_.buffers, inside).persistent);
+  at(schedule_.buffers, piece).inside = inside;
+  at(schedule_.buffers, piece).offset_bytes = offset_bytes;
+  return piece;
 }
 
-void Lowering::emit(int index, const char* what, model::Task task, std::vector<int> arguments) {
-  schedule_.steps.push_back({.name = node(index).name + "." + what,
-                             .node = index,
-                             .phase = phase_,
-                             .task = std::move(task),
-                             .arguments = std::move(arguments)});
+int Lowering::root_of(int buffer) const {
+  const int inside = at(schedule_.buffers, buffer).inside;
+  return inside < 0 ? buffer : inside;
 }
 
-void Lowering::declare_parameters() {
-  const bool train = options_.mode == Mode::train;
-  for (const Parameter& parameter : model::parameters(graph_)) {
-    const std::int64_t bytes = base::checked_mul(model::count(parameter), float_bytes);
-    ParameterBuffers entry{.parameter = parameter, .value = add_buffer(parameter.name, bytes, true)};
-    if (parameter.trainable && train) {
-      entry.gradient = add_buffer(parameter.name + ".gradient", bytes, true);
-      const int states = options_.update ? model::state_count(options_.optimizer) : 0;
-      for (int i = 0; i < states; ++i) {
-        entry.state.push_back(add_buffer(parameter.name + ".state" + std::to_string(i), bytes, true));
-      }
-    }
-    schedule_.parameters.push_back(std::move(entry));
-  }
+Value Lowering::add_tensor(const std::string& name, const tensor::Box& box) {
+  if (tensor::is_empty(box)) return {};
+  const std::int64_t bytes = base::checked_mul(tensor::volume(box), float_bytes);
+  return {.buffer = add_buffer(name, bytes), .box = box, .layout = tensor::channels_last(tensor::extents_of(box))};
 }
 
-const ParameterBuffers* Lowering::parameter(int index, Parameter::Role role) const {
-  const auto found = std::find_if(schedule_.parameters.begin(), schedule_.parameters.end(), [&](const auto& entry) {
-    return entry.parameter.node == index && entry.parameter.role == role;
-  });
-  return found == schedule_.parameters.end() ? nullptr : &*found;
+Step Lowering::make_step(int index, const std::string& what, model::Task task, std::vector<int> arguments) const {
+  return {.name = at(graph_.nodes, index).name + "." + what,
+          .node = index,
+          .phase = phase_,
+          .work = std::move(task),
+          .arguments = std::move(arguments)};
 }
 
-int Lowering::value_of(int index, Parameter::Role role) const {
-  const ParameterBuffers* entry = parameter(index, role);
-  return entry ? entry->value : -1;
-}
-
-int Lowering::gradient_of(int index, Parameter::Role role) const {
-  const ParameterBuffers* entry = parameter(index, role);
-  return entry ? entry->gradient : -1;
+void Lowering::emit(int index, const std::string& what, model::Task task, std::vector<int> arguments) {
+  schedule_.steps.push_back(make_step(index, what, std::move(task), std::move(arguments)));
 }
 
 /// A gradient is needed where a parameter lies upstream, or everywhere if the input's is asked for.
 void Lowering::mark_gradients() {
   needs_gradient_.assign(graph_.nodes.size(), false);
-  for (const Parameter& parameter : model::parameters(graph_)) {
+  for (const model::Parameter& parameter : model::parameters(graph_)) {
     if (parameter.trainable) needs_gradient_[static_cast<std::size_t>(parameter.node)] = true;
   }
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -113,44 +159,34 @@ void Lowering::mark_gradients() {
   }
 }
 
-void Lowering::update() {
-  phase_ = Phase::update;
-  for (const ParameterBuffers& entry : schedule_.parameters) {
-    if (entry.gradient < 0) continue;
-    std::vector<int> arguments{entry.value, entry.gradient, -1, -1};
-    std::copy(entry.state.begin(), entry.state.end(), arguments.begin() + 2);
-    const model::UpdateTask task{.optimizer = options_.optimizer, .count = model::count(entry.parameter)};
-    schedule_.steps.push_back({.name = entry.parameter.name + ".update",
-                               .node = entry.parameter.node,
-                               .phase = phase_,
-                               .task = task,
-                               .arguments = std::move(arguments)});
-  }
-}
-
 void Lowering::find_lifetimes() {
   const int last = static_cast<int>(schedule_.steps.size()) - 1;
   for (int i = 0; i <= last; ++i) {
-    for (const int argument : schedule_.steps[static_cast<std::size_t>(i)].arguments) {
+    for (const int argument : at(schedule_.steps, i).arguments) {
       if (argument < 0) continue;
-      Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(argument)];
+      Buffer& buffer = at(schedule_.buffers, root_of(argument));
       if (buffer.first_step < 0) buffer.first_step = i;
       buffer.last_step = i;
     }
   }
-  for (Buffer& buffer : schedule_.buffers) {
-    if (!buffer.persistent) continue;
-    buffer.first_step = 0;
-    buffer.last_step = last;
+  if (options_.keep_output) {
+    for (const Port& output : schedule_.outputs) {
+      if (output.buffer >= 0) at(schedule_.buffers, root_of(output.buffer)).last_step = last;
+    }
   }
-  if (options_.keep_output) schedule_.buffers[static_cast<std::size_t>(schedule_.output)].last_step = last;
+  for (Buffer& buffer : schedule_.buffers) {
+    if (buffer.persistent) {
+      buffer.first_step = 0;
+      buffer.last_step = last;
+    } else if (buffer.inside >= 0) {
+      buffer.first_step = at(schedule_.buffers, buffer.inside).first_step;
+      buffer.last_step = at(schedule_.buffers, buffer.inside).last_step;
+    }
+  }
 }
 
 Schedule lower(const model::Graph& graph, const plan::Plan& plan, int rank, const LowerOptions& options) {
   plan::verify(plan, graph);
-  if (plan.ranks != 1) {
-    base::fail(base::Exit::does_not_fit, "the plan is for {} ranks; this version runs on one rank", plan.ranks);
-  }
   return Lowering(graph, plan, rank, options).run();
 }
 

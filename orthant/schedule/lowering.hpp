@@ -2,18 +2,82 @@
 
 #include "orthant/schedule/fusion.hpp"
 #include "orthant/schedule/schedule.hpp"
+#include "orthant/tensor/moves.hpp"
 
-#include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace orthant::schedule {
 
-/// A tensor in memory.
+/// An item of a list by a node, rank, unit or buffer number.
+template <class List>
+decltype(auto) at(List& list, int index) {
+  return list[static_cast<std::size_t>(index)];
+}
+
+/// A box of a tensor in memory.
 struct Value {
   int buffer = -1;
+  tensor::Box box;  ///< in the whole tensor; Box{} if this rank has nothing
   tensor::Layout layout;
   bool owned = true;  ///< no other value lies in this memory, so the last reader may write over it
+
+  [[nodiscard]] bool empty() const { return tensor::is_empty(box); }
+};
+
+/// A part of `value`, in place.
+Value part_of(const Value& value, const tensor::Box& box);
+
+/// What a step reads of a source: boxes side by side in c, as one tensor.
+struct Tensor {
+  Value all;                  ///< `box` is that of the first piece
+  std::vector<Value> pieces;  ///< per box
+  bool copied = false;        ///< not in the memory of the source
+
+  [[nodiscard]] bool empty() const { return pieces.empty(); }
+};
+
+Tensor as_tensor(const Value& value);
+
+/// A node's dst on this rank: the box it owns within a larger one that has room for what its readers want of others.
+struct NodeValue {
+  Value own;
+  Value stored;
+  bool filled = false;  ///< the cells of others have arrived
+};
+
+/// An exchange that was started: the steps that remain to be done when its messages are there.
+struct Pending {
+  int exchange = -1;
+  std::vector<Step> after;
+};
+
+/// A source on its way to this rank: complete after `pending`.
+struct Fetching {
+  Tensor tensor;
+  Pending pending;
+};
+
+/// A gradient on its way to the owners of a source: `own` is this rank's, complete after `pending`.
+struct Returning {
+  Pending pending;
+  Value own;
+};
+
+/// The samples that go through the network together, and what is known of them so far.
+struct Micro {
+  model::Graph graph;                            ///< with the micro-batch's number of samples
+  std::int64_t first_sample = 0;                 ///< in the mini-batch
+  std::vector<std::vector<plan::Share>> shares;  ///< per node and rank
+  std::vector<std::vector<tensor::Box>> stored;  ///< per node and rank: what is kept of its dst
+  std::vector<std::vector<tensor::Box>> filled;  ///< per node and rank: what readers want in place
+  std::vector<std::vector<bool>> in_place;       ///< per node and source
+  std::vector<NodeValue> values;                 ///< per node, of units' outs
+  std::vector<Tensor> sources;                   ///< per node, of units' mains: the first source as it was read
+  std::vector<int> extra;                        ///< per node: argmax or saved statistics
+  std::vector<std::vector<Value>> gradients;     ///< per node: what its readers have passed back
+  std::vector<bool> activation_undone;           ///< per node: the gradient is already that before the activation
 };
 
 /// The work of lower(): walks the units forward, then backward, emitting steps and buffers.
@@ -23,42 +87,79 @@ class Lowering {
   Schedule run();
 
  private:
-  using Op = model::Op;
-
   // lower.cpp
-  void declare_parameters();
+  void make_micros();
+  [[nodiscard]] std::vector<std::pair<Phase, int>> passes() const;
+  void forward_pass(int micro);
+  void backward_pass(int micro);
   void mark_gradients();
   void find_lifetimes();
-  void update();
-  [[nodiscard]] const model::Node& node(int index) const { return graph_.nodes[static_cast<std::size_t>(index)]; }
-  [[nodiscard]] tensor::Shape local_shape(int index) const;
-  [[nodiscard]] const ParameterBuffers* parameter(int index, model::Parameter::Role role) const;
-  [[nodiscard]] int value_of(int index, model::Parameter::Role role) const;
-  [[nodiscard]] int gradient_of(int index, model::Parameter::Role role) const;
+  [[nodiscard]] const model::Node& node(int index) const { return at(micro_->graph.nodes, index); }
+  [[nodiscard]] const plan::Share& share(int index) const { return at(at(micro_->shares, index), rank_); }
+  [[nodiscard]] const plan::NodePlan& planned(int index) const { return at(plan_.nodes, index); }
   int add_buffer(std::string name, std::int64_t bytes, bool persistent = false);
-  Value add_tensor(const std::string& name, const tensor::Shape& extents);
-  void emit(int index, const char* what, model::Task task, std::vector<int> arguments);
+  int add_piece(std::string name, int inside, std::int64_t offset_bytes, std::int64_t bytes);
+  Value add_tensor(const std::string& name, const tensor::Box& box);
+  void emit(int index, const std::string& what, model::Task task, std::vector<int> arguments);
+  [[nodiscard]] int root_of(int buffer) const;
+  [[nodiscard]] Step make_step(int index, const std::string& what, model::Task task, std::vector<int> arguments) const;
+
+  // storage.cpp
+  void find_storage(Micro& micro) const;
+  [[nodiscard]] bool fits_in_place(const Micro& micro, const Unit& unit, std::size_t index) const;
+
+  // exchange.cpp
+  using Placed = std::vector<std::pair<tensor::Move, Value>>;
+  Pending start(const std::string& name, Kind kind, const Placed& sends, const Placed& receives, bool accumulate);
+  void finish(Pending pending);
+  void flush_sends();
+  int add_sums(const std::string& name, std::int64_t count, const std::vector<int>& ranks);
+  int add_up(const std::string& name, Kind kind, int parts, std::int64_t count, const std::vector<int>& ranks);
+
+  // fetch.cpp
+  Fetching begin_fetch(const Unit& unit, std::size_t index);
+  Tensor fetch(const Unit& unit, std::size_t index = 0);
+  Fetching gather(const std::string& name, Kind kind, const Value& own, const tensor::Traffic& traffic);
+  Returning give_back(const std::string& name, Kind kind, const Tensor& gradient, const tensor::Traffic& traffic);
+  Tensor add_pieces(const std::string& name, const std::vector<tensor::Box>& boxes);
+  [[nodiscard]] tensor::Traffic traffic_of(const Unit& unit, std::size_t index) const;
+  [[nodiscard]] tensor::Traffic partial_sums(int index) const;
+  [[nodiscard]] tensor::Traffic loss_traffic() const;
+  [[nodiscard]] bool is_local(const Unit& unit, std::size_t index) const;
+  [[nodiscard]] Kind kind_of(const Unit& unit, std::size_t index) const;
 
   // forward.cpp
   void forward(const Unit& unit);
-  Value forward(const Unit& unit, const model::Input& op);
-  Value forward(const Unit& unit, const model::Conv& op);
-  Value forward(const Unit& unit, const model::ConvTranspose& op);
-  Value forward(const Unit& unit, const model::Pool& op);
-  Value forward(const Unit& unit, const model::GlobalAveragePool& op);
-  Value forward(const Unit& unit, const model::Dense& op);
-  Value forward(const Unit& unit, const model::BatchNorm& op);
-  Value forward(const Unit& unit, const model::Activation& op);
-  Value forward(const Unit& unit, const model::Softmax& op);
-  Value forward(const Unit& unit, const model::Scale& op);
-  Value forward(const Unit& unit, const model::Dropout& op);
-  Value forward(const Unit& unit, const model::Add& op);
-  Value forward(const Unit& unit, const model::Concat& op);
-  Value forward(const Unit& unit, const model::Flatten& op);
-  [[nodiscard]] const Value& src(const Unit& unit, std::size_t index = 0) const;
-  Value dst(const Unit& unit);
+  NodeValue forward(const Unit& unit, const model::Input& op);
+  NodeValue forward(const Unit& unit, const model::Conv& op);
+  NodeValue forward(const Unit& unit, const model::ConvTranspose& op);
+  NodeValue forward(const Unit& unit, const model::Pool& op);
+  NodeValue forward(const Unit& unit, const model::GlobalAveragePool& op);
+  NodeValue forward(const Unit& unit, const model::Dense& op);
+  NodeValue forward(const Unit& unit, const model::BatchNorm& op);
+  NodeValue forward(const Unit& unit, const model::Activation& op);
+  NodeValue forward(const Unit& unit, const model::Softmax& op);
+  NodeValue forward(const Unit& unit, const model::Scale& op);
+  NodeValue forward(const Unit& unit, const model::Dropout& op);
+  NodeValue forward(const Unit& unit, const model::Add& op);
+  NodeValue forward(const Unit& unit, const model::Concat& op);
+  NodeValue forward(const Unit& unit, const model::Flatten& op);
+  NodeValue dst(const Unit& unit);
+  [[nodiscard]] Port port(const Value& value) const;
+  [[nodiscard]] std::int64_t local_groups(const Unit& unit, std::int64_t groups) const;
+  [[nodiscard]] model::PoolTask pool_task(const Unit& unit, const model::Pool& op, const Value& x,
+                                          const Value& y) const;
+  [[nodiscard]] model::DropoutTask dropout_task(const Unit& unit, const model::Dropout& op, const Value& from,
+                                                const Value& to) const;
+  Value contraction_dst(const Unit& unit, const NodeValue& y);
+  void add_partial_sums(const Unit& unit, const Value& partial, const NodeValue& y);
+  void bias_and_activation(const Unit& unit, const Value& y, bool bias);
+  [[nodiscard]] bool sums_in_parts(const Unit& unit) const { return planned(unit.main).channel_parts > 1; }
   [[nodiscard]] bool may_overwrite(int index) const;
   void loss();
+  Value dense_output(const Value& output);
+  [[nodiscard]] std::vector<int> loss_ranks() const;
+  void spread_losses();
 
   // backward.cpp
   void backward(const Unit& unit);
@@ -76,15 +177,36 @@ class Lowering {
   void backward(const Unit& unit, const model::Add& op);
   void backward(const Unit& unit, const model::Concat& op);
   void backward(const Unit& unit, const model::Flatten& op);
-  [[nodiscard]] bool needs_gradient(int index) const { return needs_gradient_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] bool needs_gradient(int index) const { return at(needs_gradient_, index); }
   std::vector<Value> take_gradients(int index, std::size_t most);
   Value take_gradient(int index);
   Value before_activation(const Unit& unit);
-  Value dense(const Unit& unit, const Value& gradient);
-  Value over(const Value& gradient, const std::string& name, const tensor::Shape& extents);
+  Value contraction_diff(const Unit& unit, const Value& diff);
+  Value with_whole_pixels(const Unit& unit, const Value& gradient);
+  Value over(const Value& gradient, const std::string& name);
+  Tensor diff_src(const Unit& unit);
+  Returning begin_return(const Unit& unit, std::size_t index, const Tensor& gradient);
+  void pass_back(const Unit& unit, std::size_t index, const Tensor& gradient);
   void pass_to(int index, const Value& gradient);
-  Value diff_src(const Unit& unit, std::size_t index = 0);
-  void pool_backward(const Unit& unit, model::PoolTask task);
+  template <class Data, class Weights>
+  void backward_both(const Unit& unit, bool wants_data, Data data, Weights weights);
+  void bias_backward(const Unit& unit, const Value& diff);
+  [[nodiscard]] bool accumulates() const { return micro_ != &micros_.front(); }
+
+  // parameters.cpp
+  void declare_parameters();
+  void fill_buckets();
+  void reduce_gradients(int unit);
+  void finish_buckets(std::size_t in_flight);
+  void finish_parameters();
+  [[nodiscard]] int bucket_tags() const;
+  void update(const Bucket& bucket);
+  [[nodiscard]] const ParameterBuffers* parameter(int index, model::Parameter::Role role) const;
+  [[nodiscard]] int value_of(int index, model::Parameter::Role role) const;
+  [[nodiscard]] int gradient_of(int index, model::Parameter::Role role) const;
+  void zero_gradients(int index);
+  void zero_doubles(int index, int buffer, std::int64_t count);
+  [[nodiscard]] std::int64_t channel_count(int index) const;
 
   const model::Graph& graph_;
   const plan::Plan& plan_;
@@ -94,16 +216,26 @@ class Lowering {
   std::vector<int> unit_of_;  ///< per node: the unit whose out it is, or -1
   std::vector<int> consumers_;
   std::vector<bool> needs_gradient_;
-  std::vector<Value> values_;                  ///< per node, of units' outs
-  std::vector<int> extra_;                     ///< per node: argmax or saved statistics
-  std::vector<std::vector<Value>> gradients_;  ///< per node: what its readers have passed back
-  std::vector<bool> activation_undone_;        ///< per node: the gradient is already that before the activation
+  std::vector<Micro> micros_;
+  Micro* micro_ = nullptr;  ///< the one being walked
+  int stages_ = 1;
+  int current_node_ = 0;
   Phase phase_ = Phase::forward;
+  int tag_ = 0;
+  std::vector<Pending> unsettled_sends_;  ///< to other stages, not waited for yet
+  bool settling_sends_ = false;
+  std::vector<int> last_unit_;                     ///< per bucket: the unit whose gradient comes last
+  std::vector<int> bucket_tag_;                    ///< per bucket
+  std::vector<std::pair<int, Pending>> reducing_;  ///< buckets whose gradients are being summed
+  std::vector<Pending> spreading_;                 ///< results on their way to all holders
   Schedule schedule_;
 };
 
 /// The pooling that global average pooling is: a window over the whole extent.
 model::Pool whole_window(const tensor::Shape& src);
+
+/// The channels-first view of a flattened tensor.
+tensor::Layout unflattened(const Value& flat, const tensor::Shape& extents);
 
 /// True if the unit's backward reads its own output.
 bool reads_own_output(const model::Graph& graph, const Unit& unit);

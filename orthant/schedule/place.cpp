@@ -45,6 +45,7 @@ Placement place(const Schedule& schedule, const std::vector<std::int64_t>& scrat
   std::vector<Item> items;
   for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
     const Buffer& buffer = schedule.buffers[i];
+    if (buffer.inside >= 0) continue;
     if (buffer.persistent) {
       placement.offsets[i] = placement.persistent_bytes;
       placement.persistent_bytes = base::checked_add(placement.persistent_bytes, aligned(buffer.bytes));
@@ -66,6 +67,11 @@ Placement place(const Schedule& schedule, const std::vector<std::int64_t>& scrat
     placed.push_back(item);
   }
   for (const Item& item : items) *item.offset += placement.persistent_bytes;
+  for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
+    const Buffer& buffer = schedule.buffers[i];
+    if (buffer.inside >= 0)
+      placement.offsets[i] = placement.offsets[static_cast<std::size_t>(buffer.inside)] + buffer.offset_bytes;
+  }
   placement.arena_bytes = base::checked_add(placement.persistent_bytes, top);
   return placement;
 }

@@ -1,22 +1,53 @@
 #pragma once
 
 #include "orthant/model/task.hpp"
-#include "orthant/plan/plan.hpp"
+#include "orthant/plan/share.hpp"
 
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace orthant::schedule {
 
 enum class Phase { forward, backward, update };
 
-/// One computation of one rank. Steps run in order.
+/// Begins or ends an exchange of Schedule::exchanges. The arguments are the buffers its messages lie in.
+struct Start {
+  int exchange = -1;
+};
+struct Finish {
+  int exchange = -1;
+};
+
+/// One computation of one rank, or the beginning or the end of messages. Steps run in order.
 struct Step {
   std::string name;  ///< "conv1.backward_weights"
   int node = -1;     ///< the node it belongs to
   Phase phase = Phase::forward;
-  model::Task task;
+  std::variant<model::Task, Start, Finish> work;
   std::vector<int> arguments;  ///< buffers in the order the task's comment lists; -1 for null
+};
+
+/// Floating-point operations of a step; zero for messages.
+std::int64_t flops(const Step& step);
+
+/// A contiguous piece of a buffer that goes to or comes from another rank.
+struct Message {
+  int peer = 0;
+  int buffer = -1;
+  std::int64_t offset_bytes = 0, bytes = 0;
+};
+
+/// What a message is for; traffic is counted by it.
+enum class Kind { halo, gather, redistribution, gradient, weights, statistics, loss };
+const char* name_of(Kind kind);
+
+/// Messages that begin together and end together. Between two ranks those of one tag match in order.
+struct Exchange {
+  std::string name;
+  Kind kind = Kind::halo;
+  int tag = 0;
+  std::vector<Message> sends, receives;
 };
 
 /// A piece of the arena. Steps outside [first_step, last_step] may use its memory for something else.
@@ -25,25 +56,48 @@ struct Buffer {
   std::int64_t bytes = 0;
   bool persistent = false;  ///< keeps its contents between runs: parameters, optimizer state, sources
   int first_step = -1, last_step = -1;
+  int inside = -1;  ///< the buffer this one is a piece of, from `offset_bytes` on; -1 if it has memory of its own
+  std::int64_t offset_bytes = 0;
 };
 
-/// A parameter with the buffers that hold it, its gradient and the optimizer's state (-1 where there is none).
+/// This rank's shard of a parameter with the buffers that hold it and its gradient (-1 where there is none).
 struct ParameterBuffers {
   model::Parameter parameter;
+  plan::Shard shard;
+  std::vector<int> holders{};  ///< the ranks that have the same shard
+  int value = -1, gradient = -1;
+};
+
+/// Parameters whose gradients are summed and that are updated together: consecutive pieces of `value` and `gradient`.
+/// Of the ranks that hold them each updates its own items, for which alone it keeps the optimizer's state.
+struct Bucket {
+  std::string name;
+  std::vector<int> holders{};
   int value = -1, gradient = -1;
   std::vector<int> state{};
+  std::int64_t items = 0;
+  tensor::Range own{};  ///< items
+};
+
+/// A tensor that enters or leaves the step: the box of the mini-batch that this rank has, and where.
+struct Port {
+  int buffer = -1;
+  tensor::Box box;
+  tensor::Layout layout;
 };
 
 /// What one rank does in one training step, in order, and the memory it needs. Pure value.
 struct Schedule {
   std::vector<Step> steps;
+  std::vector<Exchange> exchanges;
   std::vector<Buffer> buffers;
   std::vector<ParameterBuffers> parameters;
-  int input = -1, target = -1, output = -1, loss = -1;
-  int input_gradient = -1;  ///< only if asked for
-  tensor::Layout input_layout, output_layout;
-  tensor::Shape target_shape;
-  bool labels = false;  ///< the target is int32 labels
+  std::vector<Bucket> buckets;
+  /// One per micro-batch. Inputs include the halo that the first layers read; targets are int32 with `labels`.
+  std::vector<Port> inputs, targets, outputs;
+  std::vector<Port> input_gradients;  ///< only if asked for
+  std::vector<int> losses;            ///< per micro-batch: one double per term, then their weighted sum
+  bool labels = false;                ///< the target is int32 labels
 };
 
 enum class Mode { train, evaluate };
@@ -51,13 +105,20 @@ enum class Mode { train, evaluate };
 struct LowerOptions {
   Mode mode = Mode::train;
   model::Optimizer optimizer{};
-  bool update = true;           ///< false: forward and backward only
+  bool update = true;           ///< false: forward and backward only; all holders of a parameter get its gradient
   bool input_gradient = false;  ///< also the gradient of the input
   bool keep_output = false;     ///< the output keeps its memory to the end of the run
 };
 
 /// The steps of `rank` under `plan`.
 Schedule lower(const model::Graph& graph, const plan::Plan& plan, int rank, const LowerOptions& options);
+
+/// Bytes and messages that the rank sends in one step, of one kind.
+struct Volume {
+  std::int64_t messages = 0, bytes = 0;
+  bool operator==(const Volume&) const = default;
+};
+Volume sent(const Schedule& schedule, Kind kind);
 
 /// Where each buffer lies in the arena, and how large the arena is. Buffers whose lifetimes do not meet may share
 /// memory.

@@ -14,6 +14,10 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
+/// In a task: the argument is laid out as another one is.
+inline constexpr Layout as_other{.extents = {0, 0, 0, 0, 0}, .strides = {0, 0, 0, 0, 0}, .offset = 0};
+constexpr bool is_given(const Layout& layout) { return layout.strides.c != 0; }
+
 /// NDHWC without gaps: the order of every activation.
 Layout channels_last(const Shape& extents);
 /// NCDHW without gaps: PyTorch's order, that of files and of flattened tensors.

@@ -1,10 +1,13 @@
 #include "orthant/train/chrome_trace.hpp"
 
 #include "orthant/base/json.hpp"
+#include "orthant/comm/typed.hpp"
+#include "orthant/data/file.hpp"
 #include "orthant/model/task.hpp"
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace orthant::train {
 namespace {
@@ -28,38 +31,107 @@ Json step_arguments(const engine::Engine& engine, int index) {
   }
   return {{"step", index},
           {"implementation", engine.implementation(index)},
-          {"flops", model::flops(step.task)},
+          {"flops", schedule::flops(step)},
           {"buffers", std::move(buffers)},
           {"buffer_bytes", bytes}};
 }
 
+Json exchange_arguments(const schedule::Exchange& exchange) {
+  const auto list = [](const std::vector<schedule::Message>& messages) {
+    Json result = Json::array();
+    for (const schedule::Message& message : messages)
+      result.push_back({{"rank", message.peer}, {"bytes", message.bytes}});
+    return result;
+  };
+  return {{"kind", schedule::name_of(exchange.kind)}, {"to", list(exchange.sends)}, {"from", list(exchange.receives)}};
+}
+
+Json row_name(int rank, int row, const std::string& name) {
+  return {{"name", "thread_name"}, {"ph", "M"}, {"pid", rank}, {"tid", row}, {"args", {{"name", name}}}};
+}
+
+/// The events of one rank as text, one line each.
+class RankEvents {
+ public:
+  RankEvents(const engine::Engine& engine, int rank, std::int64_t origin_ns)
+      : engine_(engine), rank_(rank), origin_ns_(origin_ns), begun_(engine.schedule().exchanges.size()) {
+    for (std::size_t i = 0; i < engine.schedule().steps.size(); ++i)
+      arguments_.push_back(step_arguments(engine, static_cast<int>(i)));
+    add({{"name", "process_name"},
+         {"ph", "M"},
+         {"pid", rank},
+         {"tid", 0},
+         {"args", {{"name", "rank " + std::to_string(rank)}}}});
+    add(row_name(rank, 0, "compute"));
+  }
+
+  void add(const engine::TraceEvent& event) {
+    const schedule::Step& step = engine_.schedule().steps[static_cast<std::size_t>(event.step)];
+    add_event(step.name, phase_names.at(static_cast<std::size_t>(step.phase)), 0, event.begin_ns, event.end_ns,
+              arguments_[static_cast<std::size_t>(event.step)]);
+    if (const auto* start = std::get_if<schedule::Start>(&step.work)) {
+      begun_[static_cast<std::size_t>(start->exchange)] = event.begin_ns;
+    } else if (const auto* finish = std::get_if<schedule::Finish>(&step.work)) {
+      const auto index = static_cast<std::size_t>(finish->exchange);
+      const schedule::Exchange& exchange = engine_.schedule().exchanges[index];
+      add_event(exchange.name, "messages", row_for(begun_[index], event.end_ns), begun_[index], event.end_ns,
+                exchange_arguments(exchange));
+    }
+  }
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  void add(const Json& entry) { text_ += ",\n" + entry.dump(); }
+
+  void add_event(const std::string& name, const char* category, int row, std::int64_t begin_ns, std::int64_t end_ns,
+                 const Json& arguments) {
+    add({{"name", name},
+         {"cat", category},
+         {"ph", "X"},
+         {"pid", rank_},
+         {"tid", row},
+         {"ts", static_cast<double>(begin_ns - origin_ns_) / 1000},
+         {"dur", static_cast<double>(end_ns - begin_ns) / 1000},
+         {"args", arguments}});
+  }
+
+  /// The first row below the steps that is free from begin to end.
+  int row_for(std::int64_t begin_ns, std::int64_t end_ns) {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (rows_[i] > begin_ns) continue;
+      rows_[i] = end_ns;
+      return static_cast<int>(i) + 1;
+    }
+    rows_.push_back(end_ns);
+    add(row_name(rank_, static_cast<int>(rows_.size()), "messages"));
+    return static_cast<int>(rows_.size());
+  }
+
+  const engine::Engine& engine_;
+  int rank_;
+  std::int64_t origin_ns_;
+  std::vector<std::int64_t> begun_;
+  std::vector<std::int64_t> rows_;  ///< when each ends
+  std::vector<Json> arguments_;
+  std::string text_;
+};
+
 }  // namespace
 
-std::string chrome_trace(const engine::Engine& engine, const engine::Trace& trace, int rank) {
-  const std::vector<schedule::Step>& steps = engine.schedule().steps;
-  std::vector<Json> arguments;
-  for (std::size_t i = 0; i < steps.size(); ++i) arguments.push_back(step_arguments(engine, static_cast<int>(i)));
-
-  const Json process{{"name", "process_name"},
-                     {"ph", "M"},
-                     {"pid", rank},
-                     {"tid", 0},
-                     {"args", {{"name", "rank " + std::to_string(rank)}}}};
-  std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n" + process.dump();
-  const std::int64_t origin = trace.events.empty() ? 0 : trace.events.front().begin_ns;
-  for (const engine::TraceEvent& event : trace.events) {
-    const auto index = static_cast<std::size_t>(event.step);
-    const Json entry{{"name", steps[index].name},
-                     {"cat", phase_names.at(static_cast<std::size_t>(steps[index].phase))},
-                     {"ph", "X"},
-                     {"pid", rank},
-                     {"tid", 0},
-                     {"ts", static_cast<double>(event.begin_ns - origin) / 1000},
-                     {"dur", static_cast<double>(event.end_ns - event.begin_ns) / 1000},
-                     {"args", arguments[index]}};
-    text += ",\n" + entry.dump();
+void write_trace(const std::string& path, const engine::Engine& engine, const engine::Trace& trace, comm::Comm& comm) {
+  const std::int64_t first =
+      trace.events.empty() ? std::numeric_limits<std::int64_t>::max() : trace.events.front().begin_ns;
+  RankEvents events(engine, comm.rank(), comm::min(comm, first));
+  for (const engine::TraceEvent& event : trace.events) events.add(event);
+  const auto texts = comm::gather(comm, std::span<const char>(events.text()), 0);
+  if (comm.rank() != 0) return;
+  std::string all = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
+  for (const std::vector<char>& text : texts) {
+    const bool first_text = &text == &texts.front();
+    all.append(text.begin() + (first_text ? 1 : 0), text.end());  // no comma before the first
   }
-  return text + "\n]}\n";
+  data::write_text(path, all + "\n]}\n");
 }
 
 engine::Trace make_trace(const engine::Engine& engine, std::int64_t runs) {

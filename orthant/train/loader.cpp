@@ -5,6 +5,7 @@
 #include "orthant/data/npy_dataset.hpp"
 #include "orthant/data/synthetic.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -19,11 +20,19 @@ std::vector<std::string> expand(const std::vector<std::string>& patterns) {
   return paths;
 }
 
-/// Sample i of n equal parts of a buffer.
+/// Copies a box of a sample, pixel by pixel.
 template <class T>
-std::span<T> part(std::span<T> whole, std::int64_t i, std::int64_t n) {
-  const std::size_t size = whole.size() / static_cast<std::size_t>(n);
-  return whole.subspan(static_cast<std::size_t>(i) * size, size);
+void copy_box(std::span<const T> sample, const tensor::Layout& from, std::span<T> buffer, const tensor::Layout& to) {
+  for (std::int64_t d = 0; d < from.extents.d; ++d) {
+    for (std::int64_t h = 0; h < from.extents.h; ++h) {
+      for (std::int64_t w = 0; w < from.extents.w; ++w) {
+        const auto at = [&](const tensor::Layout& layout) {
+          return layout.offset + d * layout.strides.d + h * layout.strides.h + w * layout.strides.w;
+        };
+        std::copy_n(sample.begin() + at(from), from.extents.c, buffer.begin() + at(to));
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -52,7 +61,9 @@ Loader::Loader(const data::Dataset& dataset, const model::Graph& graph, bool shu
       steps_per_epoch_(dataset.samples() / mini_batch_),
       shuffle_(shuffle),
       seed_(seed),
-      order_(static_cast<std::size_t>(dataset.samples())) {
+      order_(static_cast<std::size_t>(dataset.samples())),
+      input_(sample_shape(graph).input),
+      target_(sample_shape(graph).target) {
   if (steps_per_epoch_ == 0) {
     base::fail(base::Exit::bad_data, "the data has {} samples, fewer than a mini-batch of {}; use a smaller mini_batch",
                dataset.samples(), mini_batch_);
@@ -67,19 +78,56 @@ void Loader::order_epoch(std::int64_t epoch) {
   for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[base::keyed(key, i) % i]);
 }
 
+/// `read(sample, span)` reads one sample, channels-last.
+template <class T, class Read>
+void Loader::load_boxes(const std::vector<schedule::Port>& ports, std::int64_t first, std::vector<T>& sample,
+                        Read read) {
+  for (const schedule::Port& port : ports) {
+    if (port.buffer < 0) continue;
+    const auto [buffer, shape] = read.place(port.buffer);
+    for (std::int64_t n = port.box.lo.n; n < port.box.hi.n; ++n) {
+      const std::int64_t index = order_[static_cast<std::size_t>(first + n)];
+      tensor::Box box = port.box;
+      box.set(tensor::Dim::n, {0, 1});
+      tensor::Layout to = port.layout;
+      to.extents.n = 1;
+      to.offset += (n - port.box.lo.n) * port.layout.strides.n;
+      if (box == tensor::whole(shape) && tensor::is_dense(to)) {
+        read(index,
+             buffer.subspan(static_cast<std::size_t>(to.offset), static_cast<std::size_t>(tensor::volume(shape))));
+        continue;
+      }
+      sample.resize(static_cast<std::size_t>(tensor::volume(shape)));
+      read(index, std::span<T>(sample));
+      copy_box<T>(sample, tensor::box_of(tensor::channels_last(shape), box), buffer, to);
+    }
+  }
+}
+
 void Loader::load(std::int64_t step, engine::Engine& engine) {
   const std::int64_t epoch = (step - 1) / steps_per_epoch_;
   if (epoch != epoch_) order_epoch(epoch);
   const schedule::Schedule& schedule = engine.schedule();
   const std::int64_t first = (step - 1) % steps_per_epoch_ * mini_batch_;
-  for (std::int64_t i = 0; i < mini_batch_; ++i) {
-    const std::int64_t sample = order_[static_cast<std::size_t>(first + i)];
-    dataset_.read_input(sample, part(engine.floats(schedule.input), i, mini_batch_));
-    if (schedule.labels) {
-      dataset_.read_labels(sample, part(engine.labels(schedule.target), i, mini_batch_));
-    } else {
-      dataset_.read_values(sample, part(engine.floats(schedule.target), i, mini_batch_));
-    }
+  struct Input {
+    const data::Dataset& dataset;
+    engine::Engine& engine;
+    const tensor::Shape& shape;
+    void operator()(std::int64_t sample, std::span<float> into) const { dataset.read_input(sample, into); }
+    [[nodiscard]] auto place(int buffer) const { return std::pair(engine.floats(buffer), shape); }
+  };
+  struct Values : Input {
+    void operator()(std::int64_t sample, std::span<float> into) const { dataset.read_values(sample, into); }
+  };
+  struct Labels : Input {
+    void operator()(std::int64_t sample, std::span<std::int32_t> into) const { dataset.read_labels(sample, into); }
+    [[nodiscard]] auto place(int buffer) const { return std::pair(engine.labels(buffer), shape); }
+  };
+  load_boxes(schedule.inputs, first, values_, Input{dataset_, engine, input_});
+  if (schedule.labels) {
+    load_boxes(schedule.targets, first, labels_, Labels{{dataset_, engine, target_}});
+  } else {
+    load_boxes(schedule.targets, first, values_, Values{{dataset_, engine, target_}});
   }
 }
 

@@ -16,7 +16,8 @@ data::SampleShape sample_shape(const model::Graph& graph);
 /// Opens the data of a run; throws Error where it does not fit the network.
 std::unique_ptr<data::Dataset> open_data(const DataOptions& options, const model::Graph& graph);
 
-/// Puts mini-batches into the engine's buffers, epoch by epoch; what is left of an epoch is dropped.
+/// Puts this rank's boxes of mini-batches into the engine's buffers, epoch by epoch; what is left of an epoch is
+/// dropped.
 class Loader {
  public:
   /// Throws Error if the data has fewer samples than a mini-batch.
@@ -28,6 +29,8 @@ class Loader {
 
  private:
   void order_epoch(std::int64_t epoch);
+  template <class T, class Read>
+  void load_boxes(const std::vector<schedule::Port>& ports, std::int64_t first, std::vector<T>& sample, Read read);
 
   const data::Dataset& dataset_;
   std::int64_t mini_batch_;
@@ -36,6 +39,9 @@ class Loader {
   std::uint64_t seed_;
   std::int64_t epoch_ = -1;
   std::vector<std::int64_t> order_;
+  tensor::Shape input_, target_;  ///< of one sample
+  std::vector<float> values_;     ///< a whole sample, where this rank has only a box of it
+  std::vector<std::int32_t> labels_;
 };
 
 }  // namespace orthant::train

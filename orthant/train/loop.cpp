@@ -2,8 +2,9 @@
 
 #include "orthant/base/checked.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/comm/agree.hpp"
 #include "orthant/data/file.hpp"
-#include "orthant/plan/plan.hpp"
+#include "orthant/plan/strategy.hpp"
 #include "orthant/train/chrome_trace.hpp"
 #include "orthant/train/loader.hpp"
 #include "orthant/train/memory.hpp"
@@ -15,7 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <thread>
+#include <optional>
 
 namespace orthant::train {
 namespace {
@@ -24,14 +25,11 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-int thread_count(int wanted) {
-  return wanted > 0 ? wanted : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-}
-
-engine::Engine make_engine(const RunFile& run, const model::Graph& graph) {
+engine::Engine make_engine(const RunFile& run, const model::Graph& graph, const plan::Plan& plan, comm::Comm& comm,
+                           int threads) {
   const schedule::LowerOptions options{.optimizer = run.optimizer};
-  engine::Engine engine(schedule::lower(graph, plan::serial_plan(graph), 0, options),
-                        {.threads = thread_count(run.threads), .before_allocation = check_arena});
+  engine::Engine engine(schedule::lower(graph, plan, comm.rank(), options), comm,
+                        {.threads = threads, .before_allocation = check_arena});
   if (run.weights.empty()) {
     initialise_weights(engine, graph, run.seed);
   } else {
@@ -40,36 +38,46 @@ engine::Engine make_engine(const RunFile& run, const model::Graph& graph) {
   return engine;
 }
 
-/// What a run works with, made and checked before the first step. The directory comes last: a run that cannot start
-/// leaves nothing behind.
+/// What every rank works with, made and checked before the first step.
 struct Session {
-  Session(const RunFile& run, const std::string& name)
+  Session(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
       : graph(model::load_network(run.model, run.network)),
+        plan(options.plan(graph)),
         dataset(open_data(run.data, graph)),
         loader(*dataset, graph, run.data.shuffle, run.seed),
         steps(run.steps > 0 ? run.steps : base::checked_mul(run.epochs, loader.steps_per_epoch())),
-        engine(make_engine(run, graph)),
-        directory(run.output, name, run.overwrite),
-        log(directory.file("log.txt")),
-        metrics(directory.file("metrics.csv"), graph.loss) {
-    data::write_text(directory.file("run.yaml"), model::to_text(to_document(run)));
-  }
+        engine(make_engine(run, graph, plan, comm, options.threads)) {}
 
-  [[nodiscard]] Start describe(const RunFile& run) const {
+  [[nodiscard]] Start describe(comm::Comm& comm, const TrainOptions& options) const {
     return {.network = graph.name,
             .parameters = model::parameter_count(graph),
             .samples = dataset->samples(),
             .steps = steps,
             .arena_bytes = engine.placement().arena_bytes,
-            .threads = thread_count(run.threads),
-            .directory = directory.path()};
+            .ranks = comm.size(),
+            .threads = options.threads,
+            .remarks = plan.ranks > 1 ? plan::remarks(plan, graph) : std::vector<std::string>{},
+            .directory = ""};
   }
 
   model::Graph graph;
+  plan::Plan plan;
   std::unique_ptr<data::Dataset> dataset;
   Loader loader;
   std::int64_t steps;
   engine::Engine engine;
+};
+
+/// What rank 0 writes. Made last: a run that cannot start leaves nothing behind.
+struct Record {
+  Record(const RunFile& run, const std::string& name, const Session& session)
+      : directory(run.output, name, run.overwrite),
+        log(directory.file("log.txt")),
+        metrics(directory.file("metrics.csv"), session.graph.loss) {
+    data::write_text(directory.file("run.yaml"), model::to_text(to_document(run)));
+    if (session.plan.ranks > 1) data::write_text(directory.file("plan.json"), plan::to_json(session.plan) + "\n");
+  }
+
   RunDirectory directory;
   LineFile log;
   Metrics metrics;
@@ -93,54 +101,74 @@ class LossRecord {
   std::vector<double> losses_;
 };
 
+/// Every rank knows the loss, so all throw.
 void check_finite(double loss, std::int64_t step) {
   if (std::isfinite(loss)) return;
-  base::fail(base::Exit::non_finite, "the loss is {} at step {}; lower the learning rate, warm up, or check the data",
-             loss, step);
+  throw comm::CollectiveError(
+      base::Exit::non_finite,
+      fmt::format("the loss is {} at step {}; lower the learning rate, warm up, or check the data", loss, step));
+}
+
+/// Collective. True on all ranks if a signal has reached one.
+bool stop_asked(comm::Comm& comm, const StopSignal& stop) {
+  return comm.size() == 1 ? stop.asked() : comm::max(comm, stop.asked() ? 1 : 0) == 1;
 }
 
 }  // namespace
 
-Summary train(const RunFile& run, const TrainOptions& options) {
-  Session session(run, options.name);
-  engine::Engine& engine = session.engine;
-  const Start begin = session.describe(run);
-  session.log.write(log_line(fmt::format("{}: {} parameters, {} steps of {} samples, arena {} bytes", begin.network,
-                                         begin.parameters, begin.steps, run.network.mini_batch, begin.arena_bytes)));
-  if (options.started) options.started(begin);
+Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options) {
+  const auto session = comm::agree(comm, [&] { return std::make_unique<Session>(run, comm, options); });
+  const auto record = comm::agree(
+      comm, [&] { return comm.rank() == 0 ? std::make_unique<Record>(run, options.name, *session) : nullptr; });
+  engine::Engine& engine = session->engine;
+  const Job job{session->graph, session->plan, comm};
+  Start begin = session->describe(comm, options);
+  Summary summary{.arena_bytes = begin.arena_bytes};
+  if (record) {
+    summary.directory = begin.directory = record->directory.path();
+    summary.weights = record->directory.file("weights.safetensors");
+    record->log.write(
+        log_line(fmt::format("{}: {} parameters, {} steps of {} samples, {} ranks, arena {} bytes", begin.network,
+                             begin.parameters, begin.steps, run.network.mini_batch, begin.ranks, begin.arena_bytes)));
+    if (options.started) options.started(begin);
+  }
 
-  Progress progress(session.steps, run.network.mini_batch);
-  engine::Trace trace = make_trace(engine, options.trace_path.empty() ? 0 : session.steps);
+  std::optional<Progress> progress;
+  if (record) progress.emplace(session->steps, run.network.mini_batch);
+  engine::Trace trace = make_trace(engine, options.trace_path.empty() ? 0 : session->steps);
   LossRecord losses;
   const StopSignal stop;
-  Summary summary{.arena_bytes = begin.arena_bytes,
-                  .directory = begin.directory,
-                  .weights = session.directory.file("weights.safetensors")};
   const Clock::time_point start = Clock::now();
-  for (std::int64_t step = 1; step <= session.steps && !stop.asked(); ++step) {
+  for (std::int64_t step = 1; step <= session->steps && !stop_asked(comm, stop); ++step) {
     const Clock::time_point step_start = Clock::now();
-    const double rate = rate_at(run.learning_rate, step, session.steps);
+    const double rate = rate_at(run.learning_rate, step, session->steps);
     const kernels::Context context{.step = step, .seed = run.seed, .learning_rate = rate};
-    session.loader.load(step, engine);
+    session->loader.load(step, engine);
     has_room(engine, trace) ? engine.run(context, trace) : engine.run(context);
     const double loss = engine.losses().back();
     summary.steps = step;
-    summary.epochs = (step - 1) / session.loader.steps_per_epoch() + 1;
-    session.metrics.write({step, summary.epochs, rate, seconds_since(step_start), engine.losses()});
-    progress.update(step, loss);
+    summary.epochs = (step - 1) / session->loader.steps_per_epoch() + 1;
+    if (record) {
+      record->metrics.write({step, summary.epochs, rate, seconds_since(step_start), engine.losses()});
+      progress->update(step, loss);
+    }
     check_finite(loss, step);
     losses.add(loss);
-    if (run.save_every > 0 && step % run.save_every == 0) save_weights(engine, session.graph, summary.weights);
+    if (run.save_every > 0 && step % run.save_every == 0) save_weights(engine, job, summary.weights);
   }
-  progress.finish();
+  if (progress) {
+    progress->finish();
+    summary.samples_per_second = progress->samples_per_second();
+  }
   summary.seconds = seconds_since(start);
-  summary.samples_per_second = progress.samples_per_second();
-  summary.stopped = summary.steps < session.steps;
+  summary.stopped = summary.steps < session->steps;
   losses.summarise(summary);
-  save_weights(engine, session.graph, summary.weights);
-  if (!options.trace_path.empty()) data::write_text(options.trace_path, chrome_trace(engine, trace));
-  session.log.write(log_line(fmt::format("{} after {} steps, loss {} -> {}", summary.stopped ? "stopped" : "done",
-                                         summary.steps, summary.first_loss, summary.last_loss)));
+  save_weights(engine, job, summary.weights);
+  if (!options.trace_path.empty()) write_trace(options.trace_path, engine, trace, comm);
+  if (record) {
+    record->log.write(log_line(fmt::format("{} after {} steps, loss {} -> {}", summary.stopped ? "stopped" : "done",
+                                           summary.steps, summary.first_loss, summary.last_loss)));
+  }
   return summary;
 }
 

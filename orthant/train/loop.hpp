@@ -1,5 +1,7 @@
 #pragma once
 
+#include "orthant/comm/comm.hpp"
+#include "orthant/plan/plan.hpp"
 #include "orthant/train/run_file.hpp"
 
 #include <functional>
@@ -24,17 +26,20 @@ struct Start {
   std::string network;
   std::int64_t parameters = 0, samples = 0, steps = 0;
   std::int64_t arena_bytes = 0;
-  int threads = 1;
+  int ranks = 1, threads = 1;
+  std::vector<std::string> remarks;  ///< on the plan
   std::string directory;
 };
 
 struct TrainOptions {
   std::string name = "run";  ///< names the run directory where the run does not
   std::string trace_path;    ///< empty, or receives a Chrome trace
-  std::function<void(const Start&)> started;
+  int threads = 1;           ///< of this rank
+  std::function<plan::Plan(const model::Graph&)> plan = plan::serial_plan;
+  std::function<void(const Start&)> started;  ///< on rank 0
 };
 
-/// Trains as the run says and writes the run directory.
-Summary train(const RunFile& run, const TrainOptions& options);
+/// Collective. Trains as the run says; rank 0 writes the run directory.
+Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options);
 
 }  // namespace orthant::train

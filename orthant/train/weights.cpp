@@ -2,9 +2,12 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/comm/typed.hpp"
 #include "orthant/data/npy.hpp"
 #include "orthant/data/safetensors.hpp"
+#include "orthant/engine/parameter_order.hpp"
 #include "orthant/model/init.hpp"
+#include "orthant/plan/share.hpp"
 
 #include <algorithm>
 
@@ -28,8 +31,8 @@ bool is_counter(const std::string& name) { return name.ends_with("num_batches_tr
 void check_names(const data::SafetensorsFile& file, const schedule::Schedule& schedule, const std::string& network) {
   std::vector<std::string> missing;
   std::vector<std::string> extra;
-  for (const auto& [parameter, value, gradient, state] : schedule.parameters) {
-    if (!file.tensors().contains(parameter.name)) missing.push_back(parameter.name);
+  for (const auto& entry : schedule.parameters) {
+    if (!file.tensors().contains(entry.parameter.name)) missing.push_back(entry.parameter.name);
   }
   for (const auto& tensor : file.tensors()) {
     const std::string& name = tensor.first;
@@ -44,37 +47,126 @@ void check_names(const data::SafetensorsFile& file, const schedule::Schedule& sc
     fail(Exit::bad_data, "'{}' has tensors that {} does not have: {}", file.path(), network, list_text(extra));
 }
 
-/// A channels-last activation to the order of files.
-void copy_channels_first(std::span<const float> memory, const tensor::Shape& shape, std::span<float> file) {
-  const std::int64_t pixels = shape.d * shape.h * shape.w;
-  std::size_t item = 0;
-  for (std::int64_t n = 0; n < shape.n; ++n) {
-    for (std::int64_t c = 0; c < shape.c; ++c) {
-      for (std::int64_t p = 0; p < pixels; ++p)
-        file[item++] = memory[static_cast<std::size_t>((n * pixels + p) * shape.c + c)];
-    }
-  }
-}
-
 std::vector<std::int64_t> file_extents(const tensor::Shape& shape, int spatial_count) {
   if (tensor::volume(shape) == shape.n * shape.c) return {shape.n, shape.c};
   if (spatial_count == 2) return {shape.n, shape.c, shape.h, shape.w};
   return {shape.n, shape.c, shape.d, shape.h, shape.w};
 }
 
-data::TensorSource activation_source(engine::Engine& engine, const std::string& name, int buffer,
-                                     const tensor::Layout& layout, int spatial_count) {
-  return {name, file_extents(layout.extents, spatial_count), [&engine, buffer, layout](std::span<float> into) {
-            copy_channels_first(engine.floats(buffer).subspan(static_cast<std::size_t>(layout.offset)), layout.extents,
-                                into);
-          }};
+/// Copies between a box of a tensor in the order of files and densely packed items.
+void put_box(const tensor::Box& box, const tensor::Shape& whole, std::span<const float> items, std::span<float> file) {
+  const tensor::Layout layout = tensor::box_of(tensor::channels_first(whole), box);
+  std::size_t item = 0;
+  for (std::int64_t n = 0; n < layout.extents.n; ++n) {
+    for (std::int64_t d = 0; d < layout.extents.d; ++d) {
+      for (std::int64_t h = 0; h < layout.extents.h; ++h) {
+        for (std::int64_t w = 0; w < layout.extents.w; ++w) {
+          const std::int64_t pixel =
+              layout.offset + n * layout.strides.n + d * layout.strides.d + h * layout.strides.h + w * layout.strides.w;
+          for (std::int64_t c = 0; c < layout.extents.c; ++c)
+            file[static_cast<std::size_t>(pixel + c * layout.strides.c)] = items[item++];
+        }
+      }
+    }
+  }
 }
 
-data::TensorSource parameter_source(engine::Engine& engine, const model::Graph& graph,
-                                    const model::Parameter& parameter, int buffer) {
-  return {parameter.name, parameter.extents, [&engine, &graph, &parameter, buffer](std::span<float> into) {
-            engine::to_file_order(graph, parameter, engine.floats(buffer), into);
-          }};
+/// The items of a port, pixel by pixel.
+std::vector<float> packed(engine::Engine& engine, const schedule::Port& port) {
+  std::vector<float> items;
+  if (port.buffer < 0) return items;
+  const tensor::Layout& layout = port.layout;
+  const std::span<const float> memory = engine.floats(port.buffer);
+  items.reserve(static_cast<std::size_t>(tensor::volume(layout.extents)));
+  for (std::int64_t n = 0; n < layout.extents.n; ++n) {
+    for (std::int64_t d = 0; d < layout.extents.d; ++d) {
+      for (std::int64_t h = 0; h < layout.extents.h; ++h) {
+        for (std::int64_t w = 0; w < layout.extents.w; ++w) {
+          const std::int64_t pixel =
+              layout.offset + n * layout.strides.n + d * layout.strides.d + h * layout.strides.h + w * layout.strides.w;
+          const auto first = memory.begin() + pixel;
+          items.insert(items.end(), first, first + layout.extents.c);
+        }
+      }
+    }
+  }
+  return items;
+}
+
+/// Collective. The boxes of all ranks as one tensor in the order of files, on rank 0.
+std::vector<float> collected(engine::Engine& engine, const Job& job, const std::vector<schedule::Port>& ports,
+                             const tensor::Shape& shape) {
+  std::vector<float> file;
+  if (job.comm.rank() == 0) file.resize(static_cast<std::size_t>(tensor::volume(shape)));
+  for (const schedule::Port& port : ports) {
+    const std::vector<float> mine = packed(engine, port);
+    const auto boxes = comm::all_gather(job.comm, port.box);
+    if (job.comm.rank() != 0) {
+      if (!mine.empty()) comm::send(job.comm, std::span<const float>(mine), 0);
+      continue;
+    }
+    for (int rank = 0; rank < job.comm.size(); ++rank) {
+      const tensor::Box& box = boxes[static_cast<std::size_t>(rank)];
+      if (tensor::is_empty(box)) continue;
+      std::vector<float> items = rank == 0 ? mine : std::vector<float>(static_cast<std::size_t>(tensor::volume(box)));
+      if (rank != 0) comm::receive(job.comm, std::span<float>(items), rank);
+      put_box(box, shape, items, file);
+    }
+  }
+  return file;
+}
+
+data::TensorSource tensor_source(std::string name, std::vector<std::int64_t> extents, std::vector<float> items) {
+  return {std::move(name), std::move(extents),
+          [items = std::move(items)](std::span<float> into) { std::copy(items.begin(), items.end(), into.begin()); }};
+}
+
+/// The first rank of those with the same shard speaks for it.
+bool speaks_for(const schedule::ParameterBuffers& entry, int buffer, int rank) {
+  return buffer >= 0 && !entry.holders.empty() && entry.holders.front() == rank;
+}
+
+/// Collective. Puts the shards of all ranks together on rank 0: `into` is the whole parameter there.
+void collect_parameter(engine::Engine& engine, const Job& job, const schedule::ParameterBuffers& entry, int buffer,
+                       std::span<float> into) {
+  const model::Parameter& parameter = entry.parameter;
+  const bool speaks = speaks_for(entry, buffer, job.comm.rank());
+  if (job.comm.rank() != 0) {
+    if (speaks) comm::send(job.comm, std::span<const float>(engine.floats(buffer)), 0);
+    return;
+  }
+  for (int rank = 0; rank < job.comm.size(); ++rank) {
+    const std::vector<int> holders = plan::shard_holders(job.plan, job.graph, parameter.node, rank);
+    const plan::Shard shard = plan::shard_of(job.plan, job.graph, parameter, rank);
+    const std::int64_t count = plan::count(parameter, shard);
+    if (holders.empty() || holders.front() != rank || count == 0) continue;
+    if (rank == 0) {
+      engine::to_file_order(job.graph, parameter, shard, engine.floats(buffer), into);
+      continue;
+    }
+    std::vector<float> items(static_cast<std::size_t>(count));
+    comm::receive(job.comm, std::span<float>(items), rank);
+    engine::to_file_order(job.graph, parameter, shard, items, into);
+  }
+}
+
+/// Collective. Rank 0 writes the parameters that `buffer_of` gives a buffer on some rank, then `others`.
+template <class Wanted, class BufferOf>
+void save_parameters(engine::Engine& engine, const Job& job, const std::string& path, Wanted wanted, BufferOf buffer_of,
+                     std::vector<data::TensorSource> others, const std::map<std::string, std::string>& metadata) {
+  std::vector<data::TensorSource> tensors;
+  for (const auto& entry : engine.schedule().parameters) {
+    if (!wanted(entry.parameter)) continue;
+    if (job.comm.rank() != 0) {
+      collect_parameter(engine, job, entry, buffer_of(entry), {});
+      continue;
+    }
+    tensors.push_back({entry.parameter.name, entry.parameter.extents,
+                       [&](std::span<float> into) { collect_parameter(engine, job, entry, buffer_of(entry), into); }});
+  }
+  if (job.comm.rank() != 0) return;
+  for (data::TensorSource& other : others) tensors.push_back(std::move(other));
+  data::write_safetensors(path, tensors, metadata);
 }
 
 }  // namespace
@@ -82,9 +174,10 @@ data::TensorSource parameter_source(engine::Engine& engine, const model::Graph& 
 void initialise_weights(engine::Engine& engine, const model::Graph& graph, std::uint64_t seed) {
   std::vector<float> values;
   for (const auto& parameter : engine.schedule().parameters) {
+    if (parameter.value < 0) continue;
     values.resize(static_cast<std::size_t>(model::count(parameter.parameter)));
     model::initialise(graph, parameter.parameter, seed, values);
-    engine::to_kernel_order(graph, parameter.parameter, values, engine.floats(parameter.value));
+    engine::to_kernel_order(graph, parameter.parameter, parameter.shard, values, engine.floats(parameter.value));
   }
 }
 
@@ -99,38 +192,40 @@ void load_weights(engine::Engine& engine, const model::Graph& graph, const std::
       fail(Exit::bad_data, "'{}': tensor '{}' has shape {}, but {} wants {}", path, name, data::extents_text(extents),
            graph.name, data::extents_text(parameter.parameter.extents));
     }
+    if (parameter.value < 0) continue;
     values.resize(static_cast<std::size_t>(model::count(parameter.parameter)));
     file.read(name, values);
-    engine::to_kernel_order(graph, parameter.parameter, values, engine.floats(parameter.value));
+    engine::to_kernel_order(graph, parameter.parameter, parameter.shard, values, engine.floats(parameter.value));
   }
 }
 
-void save_weights(engine::Engine& engine, const model::Graph& graph, const std::string& path) {
-  std::vector<data::TensorSource> tensors;
-  for (const auto& parameter : engine.schedule().parameters) {
-    tensors.push_back(parameter_source(engine, graph, parameter.parameter, parameter.value));
-  }
-  data::write_safetensors(path, tensors, {{"format", "pt"}, {"network", graph.name}});
+void save_weights(engine::Engine& engine, const Job& job, const std::string& path) {
+  save_parameters(
+      engine, job, path, [](const model::Parameter&) { return true; },
+      [](const schedule::ParameterBuffers& entry) { return entry.value; }, {},
+      {{"format", "pt"}, {"network", job.graph.name}});
 }
 
-void save_gradients(engine::Engine& engine, const model::Graph& graph, const std::string& path) {
+void save_gradients(engine::Engine& engine, const Job& job, const std::string& path) {
   const schedule::Schedule& schedule = engine.schedule();
-  std::vector<data::TensorSource> tensors;
-  for (const auto& parameter : schedule.parameters) {
-    if (parameter.gradient >= 0)
-      tensors.push_back(parameter_source(engine, graph, parameter.parameter, parameter.gradient));
+  std::vector<data::TensorSource> others;
+  const bool input = comm::max(job.comm, schedule.input_gradients.empty() ? 0 : 1) == 1;
+  if (input) {
+    const tensor::Shape& shape = job.graph.nodes.front().shape;
+    others.push_back(tensor_source("input", file_extents(shape, job.graph.spatial_count),
+                                   collected(engine, job, schedule.input_gradients, shape)));
   }
-  if (schedule.input_gradient >= 0) {
-    tensors.push_back(
-        activation_source(engine, "input", schedule.input_gradient, schedule.input_layout, graph.spatial_count));
-  }
-  data::write_safetensors(path, tensors);
+  save_parameters(
+      engine, job, path, [](const model::Parameter& parameter) { return parameter.trainable; },
+      [](const schedule::ParameterBuffers& entry) { return entry.gradient; }, std::move(others), {});
 }
 
-void save_output(engine::Engine& engine, const model::Graph& graph, const std::string& path) {
-  const schedule::Schedule& schedule = engine.schedule();
-  data::write_safetensors(
-      path, {activation_source(engine, "output", schedule.output, schedule.output_layout, graph.spatial_count)});
+void save_output(engine::Engine& engine, const Job& job, const std::string& path) {
+  const tensor::Shape& shape = job.graph.nodes.back().shape;
+  std::vector<float> items = collected(engine, job, engine.schedule().outputs, shape);
+  if (job.comm.rank() != 0) return;
+  data::write_safetensors(path,
+                          {tensor_source("output", file_extents(shape, job.graph.spatial_count), std::move(items))});
 }
 
 }  // namespace orthant::train

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "orthant/engine/engine.hpp"
-#include "orthant/model/graph.hpp"
+#include "orthant/train/job.hpp"
 
 #include <cstdint>
 #include <string>
@@ -15,14 +15,14 @@ void initialise_weights(engine::Engine& engine, const model::Graph& graph, std::
 /// are missing, superfluous or of another shape; "num_batches_tracked" is ignored.
 void load_weights(engine::Engine& engine, const model::Graph& graph, const std::string& path);
 
-/// Writes every parameter, in PyTorch's layout.
-void save_weights(engine::Engine& engine, const model::Graph& graph, const std::string& path);
+/// Collective. Rank 0 writes every parameter, in PyTorch's layout.
+void save_weights(engine::Engine& engine, const Job& job, const std::string& path);
 
-/// Writes the gradient of every trainable parameter; also that of the network's source, as "input", if the
-/// schedule has it.
-void save_gradients(engine::Engine& engine, const model::Graph& graph, const std::string& path);
+/// Collective. Rank 0 writes the gradient of every trainable parameter; also that of the network's source, as "input",
+/// if the schedule has it.
+void save_gradients(engine::Engine& engine, const Job& job, const std::string& path);
 
-/// Writes the network's output as tensor "output".
-void save_output(engine::Engine& engine, const model::Graph& graph, const std::string& path);
+/// Collective. Rank 0 writes the network's output as tensor "output".
+void save_output(engine::Engine& engine, const Job& job, const std::string& path);
 
 }  // namespace orthant::train

@@ -1,3 +1,4 @@
+#include "orthant/comm/alone.hpp"
 #include "orthant/engine/engine.hpp"
 #include "tests/engine/leaves.hpp"
 #include "tests/engine/networks.hpp"
@@ -23,9 +24,9 @@ void copy_state(Interpreter& interpreter, engine::Engine& engine) {
   const Schedule& schedule = engine.schedule();
   for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
     const int buffer = static_cast<int>(i);
-    if (!schedule.buffers[i].persistent || buffer == schedule.loss) continue;
+    if (!schedule.buffers[i].persistent || buffer == schedule.losses.front()) continue;
     const Numbers& from = interpreter.buffer(buffer);
-    if (schedule.labels && buffer == schedule.target) {
+    if (schedule.labels && buffer == schedule.targets.front().buffer) {
       std::transform(from.begin(), from.end(), engine.labels(buffer).begin(),
                      [](double v) { return static_cast<std::int32_t>(v); });
     } else {
@@ -42,31 +43,50 @@ void expect_buffers_agree(Interpreter& interpreter, engine::Engine& engine, int 
   EXPECT_LE(relative_error(actual, interpreter.buffer(buffer), floor), network_tolerance) << name;
 }
 
+/// Between the parameters of a bucket lie items that belong to none.
+void expect_state_agrees(Interpreter& interpreter, engine::Engine& engine, const schedule::Bucket& bucket, int state) {
+  const Schedule& schedule = engine.schedule();
+  for (const schedule::ParameterBuffers& entry : schedule.parameters) {
+    const schedule::Buffer& piece = schedule.buffers[static_cast<std::size_t>(entry.value)];
+    if (piece.inside != bucket.value) continue;
+    const auto first = piece.offset_bytes / 4;
+    const auto count = piece.bytes / 4;
+    const auto memory = engine.floats(state).begin() + first;
+    const auto expected = interpreter.buffer(state).begin() + first;
+    const double floor = 0.1 * std::sqrt(static_cast<double>(count));
+    EXPECT_LE(relative_error(Numbers(memory, memory + count), Numbers(expected, expected + count), floor),
+              network_tolerance)
+        << entry.parameter.name << " state";
+  }
+}
+
 /// The engine against the interpreter: losses, output, gradients, updated parameters and state.
 void expect_engine_agrees(const model::Graph& graph, const schedule::LowerOptions& options, int threads) {
   SCOPED_TRACE(graph.name + (options.mode == Mode::train ? "" : ", evaluation") + ", threads " +
                std::to_string(threads));
   Interpreter interpreter(lowered(graph, options));
   fill(interpreter, graph);
-  engine::Engine engine(lowered(graph, options), {.threads = threads, .before_allocation = {}});
+  comm::Alone alone;
+  engine::Engine engine(lowered(graph, options), alone, {.threads = threads, .before_allocation = {}});
   copy_state(interpreter, engine);
   interpreter.run(context);
   engine.run(context);
 
   const Schedule& schedule = engine.schedule();
   const Numbers losses(engine.losses().begin(), engine.losses().end());
-  EXPECT_LE(relative_error(losses, interpreter.buffer(schedule.loss)), network_tolerance);
-  if (options.keep_output) expect_buffers_agree(interpreter, engine, schedule.output, "output");
+  EXPECT_LE(relative_error(losses, interpreter.buffer(schedule.losses.front())), network_tolerance);
+  if (options.keep_output) expect_buffers_agree(interpreter, engine, schedule.outputs.front().buffer, "output");
   for (const Leaf& leaf : leaves(schedule)) {
+    if (!schedule.buffers[static_cast<std::size_t>(leaf.gradient)].persistent) continue;  // gone after the update
     expect_buffers_agree(interpreter, engine, leaf.gradient, leaf.name + " gradient", gradient_floor(interpreter));
   }
   for (const schedule::ParameterBuffers& entry : schedule.parameters) {
     // Numbers of the size of one that may have come close to zero.
     const double floor = 0.1 * std::sqrt(static_cast<double>(model::count(entry.parameter)));
     expect_buffers_agree(interpreter, engine, entry.value, entry.parameter.name, floor);
-    for (const int state : entry.state) {
-      expect_buffers_agree(interpreter, engine, state, entry.parameter.name + " state", floor);
-    }
+  }
+  for (const schedule::Bucket& bucket : schedule.buckets) {
+    for (const int state : bucket.state) expect_state_agrees(interpreter, engine, bucket, state);
   }
 }
 
@@ -97,7 +117,8 @@ TEST(Engine, AgreesWithTheReferenceOnRandomNetworks) {
 TEST(Engine, SecondRunGivesTheSameBits) {
   for (const model::Graph& graph : small_networks()) {
     const schedule::LowerOptions options{.update = false, .input_gradient = true, .keep_output = true};
-    engine::Engine engine(lowered(graph, options), {.threads = 2, .before_allocation = {}});
+    comm::Alone alone;
+    engine::Engine engine(lowered(graph, options), alone, {.threads = 2, .before_allocation = {}});
     Interpreter interpreter(lowered(graph, options));
     fill(interpreter, graph);
     std::vector<std::vector<float>> runs[2];

@@ -18,7 +18,7 @@ void expect_differences_agree(const model::Graph& graph) {
   Interpreter interpreter(lowered(graph, {.update = false, .input_gradient = true}));
   fill(interpreter, graph);
   interpreter.run(context);
-  EXPECT_TRUE(std::isfinite(interpreter.buffer(interpreter.schedule().loss).back()));
+  EXPECT_TRUE(std::isfinite(interpreter.buffer(interpreter.schedule().losses.front()).back()));
   const double floor = gradient_floor(interpreter);
   for (const Leaf& leaf : leaves(interpreter.schedule())) {
     const Numbers differences = central_differences(interpreter, leaf.value, context);

@@ -2,6 +2,7 @@
 
 #include "tests/support/arguments.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace orthant::test {
@@ -9,7 +10,7 @@ namespace orthant::test {
 Interpreter::Interpreter(schedule::Schedule schedule) : schedule_(std::move(schedule)) {
   std::vector<ItemType> types(schedule_.buffers.size(), ItemType::float32);
   for (const schedule::Step& step : schedule_.steps) {
-    const std::vector<Argument> arguments = arguments_of(step.task);
+    const std::vector<Argument> arguments = arguments_of(std::get<model::Task>(step.work));
     for (std::size_t i = 0; i < step.arguments.size(); ++i) {
       if (step.arguments[i] >= 0) types[static_cast<std::size_t>(step.arguments[i])] = arguments.at(i).type;
     }
@@ -21,10 +22,37 @@ Interpreter::Interpreter(schedule::Schedule schedule) : schedule_(std::move(sche
   }
 }
 
+/// Calls visit(piece's buffer, first item in the whole) for every piece of `whole`.
+template <class Visit>
+void for_each_piece(const schedule::Schedule& schedule, int whole, Visit visit) {
+  for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
+    if (schedule.buffers[i].inside == whole)
+      visit(static_cast<int>(i), schedule.buffers[i].offset_bytes / bytes_of(ItemType::float32));
+  }
+}
+
+void Interpreter::gather_pieces(int whole) {
+  for_each_piece(schedule_, whole, [&](int piece, std::int64_t first) {
+    std::copy(buffer(piece).begin(), buffer(piece).end(), buffer(whole).begin() + first);
+  });
+}
+
+void Interpreter::scatter_pieces(int whole) {
+  for_each_piece(schedule_, whole, [&](int piece, std::int64_t first) {
+    std::copy_n(buffer(whole).begin() + first, buffer(piece).size(), buffer(piece).begin());
+  });
+}
+
 void Interpreter::execute(const schedule::Step& step, const kernels::Context& context) {
   std::vector<Numbers*> arguments;
-  for (const int argument : step.arguments) arguments.push_back(argument < 0 ? nullptr : &buffer(argument));
-  execute_reference(step.task, context, arguments);
+  for (const int argument : step.arguments) {
+    arguments.push_back(argument < 0 ? nullptr : &buffer(argument));
+    if (argument >= 0) gather_pieces(argument);
+  }
+  execute_reference(std::get<model::Task>(step.work), context, arguments);
+  for (const int argument : step.arguments) {
+    if (argument >= 0) scatter_pieces(argument);
+  }
 }
 
 void Interpreter::run(const kernels::Context& context) {
@@ -36,7 +64,7 @@ double Interpreter::loss(const kernels::Context& context) {
   for (const schedule::Step& step : schedule_.steps) {
     if (step.phase == schedule::Phase::forward) execute(step, context);
   }
-  const double sum = buffer(schedule_.loss).back();
+  const double sum = buffer(schedule_.losses.front()).back();
   buffers_ = std::move(before);
   return sum;
 }

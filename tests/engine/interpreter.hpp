@@ -5,7 +5,8 @@
 
 namespace orthant::test {
 
-/// Runs a schedule in double with the reference definition of every task; each buffer has memory of its own.
+/// Runs the schedule of one rank in double with the reference definition of every task. Each buffer has memory of its
+/// own; those that are pieces of another are copied into it and back where a step takes the whole.
 class Interpreter {
  public:
   explicit Interpreter(schedule::Schedule schedule);
@@ -20,6 +21,8 @@ class Interpreter {
 
  private:
   void execute(const schedule::Step& step, const kernels::Context& context);
+  void gather_pieces(int whole);
+  void scatter_pieces(int whole);
 
   schedule::Schedule schedule_;
   std::vector<Numbers> buffers_;

@@ -16,8 +16,8 @@ void fill(Interpreter& interpreter, const model::Graph& graph) {
   const Schedule& schedule = interpreter.schedule();
   Random random(3);
   const auto classes = static_cast<int>(graph.nodes.back().shape.c);
-  for (double& value : interpreter.buffer(schedule.input)) value = random.real(-1, 1);
-  for (double& value : interpreter.buffer(schedule.target)) {
+  for (double& value : interpreter.buffer(schedule.inputs.front().buffer)) value = random.real(-1, 1);
+  for (double& value : interpreter.buffer(schedule.targets.front().buffer)) {
     value = schedule.labels ? random.integer(0, classes - 1) : random.real(-1, 1);
   }
   for (const schedule::ParameterBuffers& parameter : schedule.parameters) {
@@ -25,7 +25,9 @@ void fill(Interpreter& interpreter, const model::Graph& graph) {
                           parameter.parameter.role == model::Parameter::Role::norm_weight;
     for (double& value : interpreter.buffer(parameter.value))
       value = positive ? random.real(0.5, 1.5) : random.real(-0.6, 0.6);
-    for (const int state : parameter.state) {
+  }
+  for (const schedule::Bucket& bucket : schedule.buckets) {
+    for (const int state : bucket.state) {
       for (double& value : interpreter.buffer(state)) value = random.real(-0.1, 0.1);
     }
   }
@@ -33,7 +35,8 @@ void fill(Interpreter& interpreter, const model::Graph& graph) {
 
 std::vector<Leaf> leaves(const Schedule& schedule) {
   std::vector<Leaf> all;
-  if (schedule.input_gradient >= 0) all.push_back({"input", schedule.input, schedule.input_gradient});
+  if (!schedule.input_gradients.empty())
+    all.push_back({"input", schedule.inputs.front().buffer, schedule.input_gradients.front().buffer});
   for (const schedule::ParameterBuffers& entry : schedule.parameters) {
     if (entry.gradient >= 0) all.push_back({entry.parameter.name, entry.value, entry.gradient});
   }

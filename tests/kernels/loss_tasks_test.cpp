@@ -14,14 +14,20 @@ using model::Optimizer;
 using model::OptimizerKind;
 
 void expect_right(const Loss& loss) {
-  constexpr int output = 0, diff_output = 2;
+  constexpr int output = 0, diff_output = 3;
   for (const ShapeLine& line : read_shapes(ORTHANT_SHAPES "/tensor_shapes.txt")) {
     const tensor::Shape shape = src_shape(line);
     if (model::takes_labels(loss) && shape.c < 2) continue;
-    const LossTask task{.loss = loss, .global = shape, .output = tensor::channels_last(shape)};
-    EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text;
-    EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {{diff_output, output}}}), "") << line.text << " in place";
-    EXPECT_EQ(check({.task = task, .nulls = {diff_output}, .shared = {}}), "") << line.text << " without a gradient";
+    for (const Room room : {Room::none, Room::channels, Room::halo, Room::both}) {
+      const tensor::Layout layout = layout_with(room, shape);
+      const model::LossSumsTask sums{.loss = loss, .output = layout};
+      EXPECT_EQ(check({.task = sums, .nulls = {}, .shared = {}}), "") << line.text << " sums";
+      const tensor::Shape global{shape.n + 1, shape.c, shape.d, 2 * shape.h, shape.w};
+      const LossTask task{.loss = loss, .global = global, .output = layout};
+      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text;
+      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {{diff_output, output}}}), "") << line.text << " in place";
+      EXPECT_EQ(check({.task = task, .nulls = {diff_output}, .shared = {}}), "") << line.text << " without a gradient";
+    }
   }
 }
 

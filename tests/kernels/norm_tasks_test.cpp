@@ -9,21 +9,9 @@ namespace {
 
 using model::Activation;
 using model::ActivationKind;
+using model::NormSumsTask;
 using model::NormTask;
 using model::Pass;
-
-NormTask task_of(const ShapeLine& line, Pass pass, Room room, const Activation& activation, bool residual) {
-  NormTask task;
-  task.pass = pass;
-  task.activation = activation;
-  task.residual = residual;
-  task.statistics_count = tensor::pixels(src_shape(line));
-  const tensor::Layout roomy = layout_with(room, src_shape(line));
-  const tensor::Layout dense = tensor::channels_last(src_shape(line));
-  task.x = task.diff_x = dense;
-  task.y = task.diff_y = task.diff_y2 = task.diff_residual = task.residual_layout = roomy;
-  return task;
-}
 
 struct Variant {
   Activation activation;
@@ -37,15 +25,52 @@ const std::vector<Variant> variants{{{.kind = ActivationKind::identity}, false},
                                     {{.kind = ActivationKind::tanh}, false},
                                     {{.kind = ActivationKind::sigmoid}, true}};
 
-void expect_right(const ShapeLine& line, const NormTask& task, Case one = {}) {
+/// How the tensors of a task lie.
+struct Rooms {
+  Room x = Room::none, y = Room::none;
+};
+const std::vector<Rooms> strided{{Room::none, Room::channels},
+                                 {Room::none, Room::both},
+                                 {Room::halo, Room::none},
+                                 {Room::halo, Room::halo},
+                                 {Room::both, Room::both}};
+
+NormTask task_of(const ShapeLine& line, Pass pass, const Variant& variant, Rooms rooms = {}) {
+  NormTask task;
+  task.pass = pass;
+  task.activation = variant.activation;
+  task.residual = variant.residual;
+  task.statistics_count = std::max<std::int64_t>(tensor::pixels(src_shape(line)), 2);
+  task.x = task.diff_x = layout_with(rooms.x, src_shape(line));
+  task.y = task.diff_y = task.diff_y2 = task.residual_layout = layout_with(rooms.y, src_shape(line));
+  return task;
+}
+
+NormSumsTask sums_of(const ShapeLine& line, Pass pass, const Activation& activation, Rooms rooms = {}) {
+  NormSumsTask task;
+  task.pass = pass;
+  task.activation = activation;
+  task.x = layout_with(rooms.x, src_shape(line));
+  task.y = task.diff_y = task.diff_y2 = task.diff_residual = layout_with(rooms.y, src_shape(line));
+  return task;
+}
+
+std::string text_of(const Case& one) {
+  std::string text;
+  for (const int null : one.nulls) text += " null " + std::to_string(null);
+  for (const auto& [a, b] : one.shared) text += " " + std::to_string(a) + " in " + std::to_string(b);
+  return text;
+}
+
+template <class Task>
+void expect_right(const ShapeLine& line, const Task& task, Case one = {}) {
   one.task = task;
-  if (!task.residual) one.nulls.push_back(task.pass == Pass::forward ? 6 : 10);
-  std::string arguments;
-  for (const int null : one.nulls) arguments += " null " + std::to_string(null);
-  for (const auto& [a, b] : one.shared) arguments += " " + std::to_string(a) + " in " + std::to_string(b);
-  EXPECT_EQ(check(one), "") << line.text << " with " << model::name_of(task.activation.kind)
-                            << (task.residual ? ", residual" : "") << (task.training ? ", training" : ", evaluation")
-                            << arguments << (tensor::is_dense(task.y) ? "" : ", strided");
+  if constexpr (std::is_same_v<Task, NormTask>) {
+    if (!task.residual && task.pass == Pass::forward) one.nulls.push_back(7);
+  }
+  EXPECT_EQ(check(one), "") << line.text << " with " << model::name_of(task.activation.kind) << text_of(one)
+                            << (tensor::is_dense(task.x) ? "" : ", x strided")
+                            << (tensor::is_dense(task.y) ? "" : ", y strided");
 }
 
 class NormTasks : public testing::Test {
@@ -53,58 +78,74 @@ class NormTasks : public testing::Test {
   const std::vector<ShapeLine> lines_ = read_shapes(ORTHANT_SHAPES "/norm_shapes.txt");
 };
 
+TEST_F(NormTasks, ForwardSumsAreRight) {
+  for (const ShapeLine& line : lines_) {
+    for (const Room room : {Room::none, Room::channels, Room::halo, Room::both}) {
+      expect_right(line, sums_of(line, Pass::forward, {}, {room, Room::none}));
+    }
+  }
+}
+
 TEST_F(NormTasks, ForwardIsRight) {
   for (const ShapeLine& line : lines_) {
-    for (const auto& [activation, residual] : variants) {
-      NormTask task = task_of(line, Pass::forward, Room::none, activation, residual);
+    for (const Variant& variant : variants) {
+      NormTask task = task_of(line, Pass::forward, variant);
       expect_right(line, task);
       task.training = false;
       expect_right(line, task);
     }
-    expect_right(line, task_of(line, Pass::forward, Room::channels, variants[2].activation, false));
-    expect_right(line, task_of(line, Pass::forward, Room::both, variants[3].activation, true));
+    for (const Rooms& rooms : strided) {
+      expect_right(line, task_of(line, Pass::forward, variants[2], rooms));
+      expect_right(line, task_of(line, Pass::forward, variants[3], rooms));
+    }
+  }
+}
+
+TEST_F(NormTasks, BackwardSumsAreRight) {
+  constexpr int diff_y2 = 1, y = 3, diff_residual = 10;
+  for (const ShapeLine& line : lines_) {
+    for (const auto& [activation, residual] : variants) {
+      const NormSumsTask task = sums_of(line, Pass::backward_data, activation);
+      expect_right(line, task);
+      if (residual) continue;
+      expect_right(line, task, {.task = {}, .nulls = {diff_y2, diff_residual}, .shared = {}});
+      expect_right(line, task, {.task = {}, .nulls = {diff_y2, y, diff_residual}, .shared = {}});
+      expect_right(line, task, {.task = {}, .nulls = {y}, .shared = {}});
+    }
+    for (const Rooms& rooms : strided) {
+      NormSumsTask task = sums_of(line, Pass::backward_data, variants[2].activation, rooms);
+      expect_right(line, task);
+      task.accumulate = true;
+      expect_right(line, task, {.task = {}, .nulls = {diff_y2, y, diff_residual}, .shared = {}});
+    }
   }
 }
 
 TEST_F(NormTasks, BackwardIsRight) {
-  constexpr int diff_y2 = 1;
-  for (const ShapeLine& line : lines_) {
-    for (const auto& [activation, residual] : variants) {
-      const NormTask task = task_of(line, Pass::backward_data, Room::none, activation, residual);
-      expect_right(line, task, {.task = {}, .nulls = {diff_y2}, .shared = {}});
-      expect_right(line, task);
-    }
-    expect_right(line, task_of(line, Pass::backward_data, Room::channels, variants[2].activation, false));
-    expect_right(line, task_of(line, Pass::backward_data, Room::both, variants[3].activation, true));
-  }
-}
-
-TEST_F(NormTasks, BackwardFindsTheActivationFromX) {
   constexpr int diff_y2 = 1, y = 3;
   for (const ShapeLine& line : lines_) {
-    for (const auto& [activation, residual] : variants) {
-      if (residual) continue;
-      const NormTask task = task_of(line, Pass::backward_data, Room::none, activation, residual);
+    for (const Variant& variant : variants) {
+      NormTask task = task_of(line, Pass::backward_data, variant);
+      expect_right(line, task);
+      expect_right(line, task, {.task = {}, .nulls = {diff_y2}, .shared = {}});
       expect_right(line, task, {.task = {}, .nulls = {diff_y2, y}, .shared = {}});
+      task.training = false;
       expect_right(line, task, {.task = {}, .nulls = {y}, .shared = {}});
     }
+    for (const Rooms& rooms : strided) expect_right(line, task_of(line, Pass::backward_data, variants[2], rooms));
   }
 }
 
 TEST_F(NormTasks, BackwardWritesOverWhatItRead) {
-  constexpr int diff_y = 0, diff_y2 = 1, x = 2, y = 3, diff_x = 9, diff_residual = 10;
+  constexpr int diff_y = 0, diff_y2 = 1, x = 2, y = 3, diff_x = 8, diff_residual = 10;
   const Activation relu{.kind = ActivationKind::relu};
   for (const ShapeLine& line : lines_) {
-    const NormTask plain = task_of(line, Pass::backward_data, Room::none, relu, false);
-    for (const int where : {diff_y, x, y})
-      expect_right(line, plain, {.task = {}, .nulls = {diff_y2}, .shared = {{diff_x, where}}});
-    for (const int where : {diff_y, diff_y2, x, y})
-      expect_right(line, plain, {.task = {}, .nulls = {}, .shared = {{diff_x, where}}});
-    const NormTask sum = task_of(line, Pass::backward_data, Room::none, relu, true);
-    for (const auto& [first, second] : {std::pair(x, diff_y), std::pair(diff_y, y), std::pair(y, x)}) {
-      expect_right(line, sum, {.task = {}, .nulls = {diff_y2}, .shared = {{diff_x, first}, {diff_residual, second}}});
+    const NormTask task = task_of(line, Pass::backward_data, {relu, false});
+    const NormSumsTask sums = sums_of(line, Pass::backward_data, relu);
+    for (const int where : {diff_y, diff_y2, x, y}) {
+      expect_right(line, task, {.task = {}, .nulls = {}, .shared = {{diff_x, where}}});
+      if (where != x) expect_right(line, sums, {.task = {}, .nulls = {}, .shared = {{diff_residual, where}}});
     }
-    expect_right(line, sum, {.task = {}, .nulls = {}, .shared = {{diff_x, diff_y2}, {diff_residual, diff_y}}});
   }
 }
 

@@ -11,6 +11,7 @@ namespace orthant::test {
 namespace {
 
 using model::ActivationKind;
+using model::NormSumsTask;
 using model::NormTask;
 using model::Pass;
 using tensor::Shape;
@@ -26,6 +27,7 @@ NormTask task_of(const Shape& shape, ActivationKind kind = ActivationKind::ident
 /// Everything a batch normalisation of `channels` reads and writes besides its tensors.
 struct Parameters {
   std::vector<float> gamma, beta, mean, variance, saved, diff_gamma, diff_beta;
+  std::vector<double> sums;
 
   explicit Parameters(std::size_t channels)
       : gamma(channels, 1),
@@ -34,23 +36,28 @@ struct Parameters {
         variance(channels, 1),
         saved(2 * channels),
         diff_gamma(channels),
-        diff_beta(channels) {}
+        diff_beta(channels),
+        sums(2 * channels) {}
 };
 
+/// Both tasks, as one rank runs them.
 void forward(const NormTask& task, Parameters& p, std::vector<float>& x, std::vector<float>& y, int threads = 2) {
-  execute(
-      task,
-      {x.data(), p.gamma.data(), p.beta.data(), p.mean.data(), p.variance.data(), p.saved.data(), nullptr, y.data()},
-      threads);
+  execute(NormSumsTask{.x = task.x}, {x.data(), p.sums.data()}, threads);
+  execute(task,
+          {x.data(), p.gamma.data(), p.beta.data(), p.mean.data(), p.variance.data(), p.sums.data(), p.saved.data(),
+           nullptr, y.data()},
+          threads);
 }
 
 TEST(Norm, IsRightWhereSumsAreFlushedManyTimes) {
   for (const Shape& shape : {Shape{2, 3, 9, 17, 19}, Shape{1, 64, 5, 11, 13}, Shape{3, 1, 1, 99, 101}}) {
     NormTask task = task_of(shape, ActivationKind::relu);
-    EXPECT_EQ(check({.task = task, .nulls = {6}, .shared = {}}), "") << tensor::to_text(shape);
-    EXPECT_EQ(check({.task = task, .nulls = {6}, .shared = {{7, 0}}}), "") << tensor::to_text(shape) << " in place";
-    task.pass = Pass::backward_data;
-    EXPECT_EQ(check({.task = task, .nulls = {1, 3, 10}, .shared = {{9, 0}}}), "") << tensor::to_text(shape);
+    NormSumsTask sums{.activation = task.activation, .x = task.x};
+    EXPECT_EQ(check({.task = sums, .nulls = {}, .shared = {}}), "") << tensor::to_text(shape);
+    EXPECT_EQ(check({.task = task, .nulls = {7}, .shared = {{8, 0}}}), "") << tensor::to_text(shape) << " in place";
+    task.pass = sums.pass = Pass::backward_data;
+    EXPECT_EQ(check({.task = sums, .nulls = {1, 3, 10}, .shared = {}}), "") << tensor::to_text(shape);
+    EXPECT_EQ(check({.task = task, .nulls = {1, 3}, .shared = {{8, 0}}}), "") << tensor::to_text(shape);
   }
 }
 
@@ -108,8 +115,11 @@ TEST(Norm, GradientIsThatOfFiniteDifferences) {
     };
     forward(task, p, x, y);
     task.pass = Pass::backward_data;
+    execute(NormSumsTask{.pass = Pass::backward_data, .activation = task.activation, .x = task.x},
+            {weight.data(), nullptr, x.data(), nullptr, p.gamma.data(), p.beta.data(), p.saved.data(), p.sums.data(),
+             p.diff_gamma.data(), p.diff_beta.data(), nullptr});
     execute(task, {weight.data(), nullptr, x.data(), nullptr, p.gamma.data(), p.beta.data(), p.saved.data(),
-                   p.diff_gamma.data(), p.diff_beta.data(), diff_x.data(), nullptr});
+                   p.sums.data(), diff_x.data()});
 
     task.pass = Pass::forward;
     for (std::size_t i = 0; i < count; ++i) {
@@ -120,6 +130,32 @@ TEST(Norm, GradientIsThatOfFiniteDifferences) {
       EXPECT_NEAR(static_cast<double>(diff_x[i]), (loss(above) - loss(below)) / (2 * static_cast<double>(step)), 2e-3);
     }
   }
+}
+
+/// A rank without pixels adds nothing, but keeps the same statistics as the others.
+TEST(Norm, RankWithoutPixelsFollowsTheOthers) {
+  NormTask task = task_of({.n = 0, .c = 2});
+  task.statistics_count = 4;
+  std::vector<float> none;
+  Parameters p(2);
+  p.sums = {9, 9, 9, 9};
+
+  execute(NormSumsTask{.x = task.x}, {none.data(), p.sums.data()});
+  EXPECT_EQ(p.sums, (std::vector<double>{0, 0, 0, 0}));
+
+  p.sums = {4, 8, 16, 32};
+  execute(task, {none.data(), p.gamma.data(), p.beta.data(), p.mean.data(), p.variance.data(), p.sums.data(),
+                 p.saved.data(), nullptr, none.data()});
+  EXPECT_FLOAT_EQ(p.saved[1], 2);
+  EXPECT_FLOAT_EQ(p.mean[0], 0.1F);
+  EXPECT_FLOAT_EQ(p.variance[1], 0.9F + 0.1F * 4 * 4 / 3);
+
+  task.pass = Pass::backward_data;
+  execute(NormSumsTask{.pass = Pass::backward_data, .x = task.x},
+          {none.data(), nullptr, none.data(), nullptr, p.gamma.data(), p.beta.data(), p.saved.data(), p.sums.data(),
+           p.diff_gamma.data(), p.diff_beta.data(), nullptr});
+  EXPECT_EQ(p.sums, (std::vector<double>{0, 0, 0, 0}));
+  EXPECT_EQ(p.diff_gamma, (std::vector<float>{0, 0}));
 }
 
 TEST(Norm, ConstantChannelGivesBeta) {

@@ -118,6 +118,15 @@ TEST(CopyTasks, AreRight) {
   }
 }
 
+TEST(FillTasks, AreRight) {
+  for (const ShapeLine& line : tensors()) {
+    for (const Room room : rooms) {
+      const model::FillTask task{.dst = layout_with(room, src_shape(line))};
+      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text;
+    }
+  }
+}
+
 TEST(AddTasks, AreRight) {
   for (const ShapeLine& line : tensors()) {
     for (const Room room : rooms) {
@@ -157,8 +166,10 @@ TEST(DropoutTasks, AreRight) {
 TEST(BiasGradientTasks, AreRight) {
   for (const ShapeLine& line : tensors()) {
     for (const Room room : rooms) {
-      const model::BiasGradientTask task{.dst = layout_with(room, src_shape(line))};
+      model::BiasGradientTask task{.dst = layout_with(room, src_shape(line))};
       EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text;
+      task.accumulate = true;
+      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " added";
     }
   }
 }

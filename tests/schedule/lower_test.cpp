@@ -39,10 +39,11 @@ TEST(Lower, ActivationRidesOnConvolutionAndPoolingWritesItsGradientOverIt) {
   EXPECT_EQ(text(builder.finish(mse)),
             "conv.forward conv(input, conv.weight, -, act)\n"
             "pool.forward pool(act, pool, -)\n"
-            "pool.loss loss(pool, target, pool, loss)\n"
+            "pool.loss_sums loss_sums(pool, target, loss.sums)\n"
+            "pool.loss loss(pool, target, loss.sums, pool, loss)\n"
             "pool.backward_data pool(pool, -, act, act)\n"
             "conv.backward_weights conv(input, act, conv.weight.gradient, -)\n"
-            "conv.weight.update update(conv.weight, conv.weight.gradient, -, -)\n");
+            "conv.weight.update update(conv.weight.bucket, conv.weight.bucket.gradient, -, -)\n");
 }
 
 TEST(Lower, ResidualSumAndActivationRideOnBatchNorm) {
@@ -53,17 +54,21 @@ TEST(Lower, ResidualSumAndActivationRideOnBatchNorm) {
   builder.add("add", model::Add{}, {norm, skip});
   builder.add("act", leaky);
 
-  EXPECT_EQ(text(builder.finish(mse), {.update = false}),
-            "conv1.forward conv(input, conv1.weight, -, conv1)\n"
-            "conv2.forward conv(conv1, conv2.weight, -, conv2)\n"
-            "bn.forward norm(conv2, bn.weight, bn.bias, bn.running_mean, bn.running_var, bn.saved, conv1, act)\n"
-            "act.loss loss(act, target, output.gradient, loss)\n"
-            "bn.backward norm(output.gradient, -, conv2, act, bn.weight, bn.bias, bn.saved, bn.weight.gradient, "
-            "bn.bias.gradient, conv2, output.gradient)\n"
-            "conv2.backward_weights conv(conv1, conv2, conv2.weight.gradient, -)\n"
-            "conv2.backward_data conv(conv2, conv2.weight, conv1.gradient)\n"
-            "conv1.sum_gradients add(output.gradient, conv1.gradient, output.gradient)\n"
-            "conv1.backward_weights conv(input, output.gradient, conv1.weight.gradient, -)\n");
+  EXPECT_EQ(
+      text(builder.finish(mse), {.update = false}),
+      "conv1.forward conv(input, conv1.weight, -, conv1)\n"
+      "conv2.forward conv(conv1, conv2.weight, -, conv2)\n"
+      "bn.forward_sums norm_sums(conv2, bn.sums)\n"
+      "bn.forward norm(conv2, bn.weight, bn.bias, bn.running_mean, bn.running_var, bn.sums, bn.saved, conv1, act)\n"
+      "act.loss_sums loss_sums(act, target, loss.sums)\n"
+      "act.loss loss(act, target, loss.sums, output.gradient, loss)\n"
+      "bn.backward_sums norm_sums(output.gradient, -, conv2, act, bn.weight, bn.bias, bn.saved, bn.diff_sums, "
+      "bn.weight.gradient, bn.bias.gradient, output.gradient)\n"
+      "bn.backward norm(output.gradient, -, conv2, -, bn.weight, bn.bias, bn.saved, bn.diff_sums, conv2)\n"
+      "conv2.backward_weights conv(conv1, conv2, conv2.weight.gradient, -)\n"
+      "conv2.backward_data conv(conv2, conv2.weight, conv1.gradient)\n"
+      "conv1.sum_gradients add(output.gradient, conv1.gradient, output.gradient)\n"
+      "conv1.backward_weights conv(input, output.gradient, conv1.weight.gradient, -)\n");
 }
 
 TEST(Lower, GradientOfConcatIsSplitWithoutCopies) {
@@ -85,7 +90,8 @@ TEST(Lower, EvaluationHasNoBackwardAndNoDropout) {
 
   EXPECT_EQ(text(builder.finish(mse), {.mode = Mode::evaluate}),
             "conv.forward conv(input, conv.weight, -, conv)\n"
-            "drop.loss loss(conv, target, -, loss)\n");
+            "drop.loss_sums loss_sums(conv, target, loss.sums)\n"
+            "drop.loss loss(conv, target, loss.sums, -, loss)\n");
 }
 
 TEST(Lower, InputGradientIsComputedOnlyWhenAsked) {
@@ -93,10 +99,10 @@ TEST(Lower, InputGradientIsComputedOnlyWhenAsked) {
   builder.add("conv", conv3(4));
   const model::Graph graph = builder.finish(mse);
 
-  EXPECT_EQ(lower(graph, plan::serial_plan(graph), 0, {}).input_gradient, -1);
+  EXPECT_TRUE(lower(graph, plan::serial_plan(graph), 0, {}).input_gradients.empty());
   const Schedule asked = lower(graph, plan::serial_plan(graph), 0, {.input_gradient = true});
-  ASSERT_GE(asked.input_gradient, 0);
-  EXPECT_TRUE(asked.buffers[static_cast<std::size_t>(asked.input_gradient)].persistent);
+  ASSERT_EQ(asked.input_gradients.size(), 1U);
+  EXPECT_TRUE(asked.buffers[static_cast<std::size_t>(asked.input_gradients.front().buffer)].persistent);
 }
 
 TEST(Lower, SharedGradientOfAnAddIsNotOverwritten) {

@@ -14,24 +14,29 @@ using enum Access;
 Layout list(std::int64_t count) { return channels_last({.n = 1, .c = count}); }
 
 /// src, weights, bias, dst of a bilinear task in the order of its pass.
-std::vector<Argument> bilinear(Pass pass, const Layout& src, const Layout& dst, const Layout& weights) {
-  const Layout bias = list(dst.extents.c);
-  switch (pass) {
+template <class T>
+std::vector<Argument> bilinear(const T& task, std::int64_t weight_count) {
+  const Layout weights = list(weight_count), bias = list(task.dst.extents.c);
+  switch (task.pass) {
     case Pass::forward:
-      return {{"src", read, src}, {"weights", read, weights}, {"bias", read, bias}, {"dst", write, dst}};
-    case Pass::backward_data: return {{"diff_dst", read, dst}, {"weights", read, weights}, {"diff_src", write, src}};
+      return {{"src", read, task.src}, {"weights", read, weights}, {"bias", read, bias}, {"dst", write, task.dst}};
+    case Pass::backward_data:
+      return {{"diff_dst", read, task.dst}, {"weights", read, weights}, {"diff_src", write, task.src}};
     case Pass::backward_weights: break;
   }
-  return {{"src", read, src}, {"diff_dst", read, dst}, {"diff_weights", write, weights}, {"diff_bias", write, bias}};
+  const Access gradient = task.accumulate ? update : write;
+  return {{"src", read, task.src},
+          {"diff_dst", read, task.dst},
+          {"diff_weights", gradient, weights},
+          {"diff_bias", gradient, bias}};
 }
 
 std::vector<Argument> list_arguments(const model::ConvTask& task) {
-  const std::int64_t weights = tensor::taps(task.window) * task.src.extents.c * task.dst.extents.c / task.groups;
-  return bilinear(task.pass, task.src, task.dst, list(weights));
+  return bilinear(task, tensor::taps(task.window) * task.src.extents.c * task.dst.extents.c / task.groups);
 }
 
 std::vector<Argument> list_arguments(const model::DenseTask& task) {
-  return bilinear(task.pass, task.src, task.dst, list(task.src.extents.c * task.dst.extents.c));
+  return bilinear(task, task.src.extents.c * task.dst.extents.c);
 }
 
 std::vector<Argument> list_arguments(const model::PoolTask& task) {
@@ -46,6 +51,23 @@ std::vector<Argument> list_arguments(const model::PoolTask& task) {
           {"diff_src", task.accumulate ? update : write, task.src}};
 }
 
+std::vector<Argument> list_arguments(const model::NormSumsTask& task) {
+  const Layout channels = list(task.x.extents.c), pairs = list(2 * task.x.extents.c);
+  if (task.pass == Pass::forward) return {{"x", read, task.x}, {"sums", write, pairs, ItemType::float64}};
+  const Access gradient = task.accumulate ? update : write;
+  return {{"diff_y", read, diff_y_layout(task)},
+          {"diff_y2", read, diff_y2_layout(task)},
+          {"x", read, task.x},
+          {"y", read, y_layout(task)},
+          {"gamma", read, channels},
+          {"beta", read, channels},
+          {"saved", read, pairs, ItemType::float32, Content::positive},
+          {"sums", write, pairs, ItemType::float64},
+          {"diff_gamma", gradient, channels},
+          {"diff_beta", gradient, channels},
+          {"diff_residual", write, diff_residual_layout(task)}};
+}
+
 std::vector<Argument> list_arguments(const model::NormTask& task) {
   const Layout channels = list(task.x.extents.c), pairs = list(2 * task.x.extents.c);
   const Access statistics = task.training ? update : read;
@@ -55,6 +77,7 @@ std::vector<Argument> list_arguments(const model::NormTask& task) {
             {"beta", read, channels},
             {"running_mean", statistics, channels},
             {"running_var", statistics, channels, ItemType::float32, Content::positive},
+            {"sums", read, pairs, ItemType::float64, Content::moments},
             {"saved", task.training ? write : read, pairs},
             {"residual", read, residual_layout(task)},
             {"y", write, task.y}};
@@ -62,14 +85,12 @@ std::vector<Argument> list_arguments(const model::NormTask& task) {
   return {{"diff_y", read, diff_y_layout(task)},
           {"diff_y2", read, diff_y2_layout(task)},
           {"x", read, task.x},
-          {"y", read, task.y},
+          {"y", read, y_layout(task)},
           {"gamma", read, channels},
           {"beta", read, channels},
           {"saved", read, pairs, ItemType::float32, Content::positive},
-          {"diff_gamma", write, channels},
-          {"diff_beta", write, channels},
-          {"diff_x", write, diff_x_layout(task)},
-          {"diff_residual", write, diff_residual_layout(task)}};
+          {"sums", read, pairs, ItemType::float64},
+          {"diff_x", write, diff_x_layout(task)}};
 }
 
 std::vector<Argument> list_arguments(const model::ActivationTask& task) {
@@ -78,18 +99,20 @@ std::vector<Argument> list_arguments(const model::ActivationTask& task) {
   }
   return {{"diff_dst", read, task.dst},
           {"diff_dst2", read, task.second},
-          {"y", read, task.dst},
+          {"y", read, y_layout(task)},
           {"diff_src", write, task.src}};
 }
 
 std::vector<Argument> list_arguments(const model::SoftmaxTask& task) {
   if (task.pass == Pass::forward) return {{"src", read, task.src}, {"dst", write, task.dst}};
-  return {{"diff_dst", read, task.dst}, {"y", read, task.dst}, {"diff_src", write, task.src}};
+  return {{"diff_dst", read, diff_dst_layout(task)}, {"y", read, task.dst}, {"diff_src", write, task.src}};
 }
 
 std::vector<Argument> list_arguments(const model::CopyTask& task) {
   return {{"src", read, task.src}, {"dst", task.accumulate ? update : write, task.dst}};
 }
+
+std::vector<Argument> list_arguments(const model::FillTask& task) { return {{"dst", write, task.dst}}; }
 
 std::vector<Argument> list_arguments(const model::AddTask& task) {
   return {{"a", read, task.a}, {"b", read, task.b}, {"dst", write, task.dst}};
@@ -100,19 +123,32 @@ std::vector<Argument> list_arguments(const model::DropoutTask& task) {
 }
 
 std::vector<Argument> list_arguments(const model::BiasGradientTask& task) {
-  return {{"diff_dst", read, task.dst}, {"diff_bias", write, list(task.dst.extents.c)}};
+  return {{"diff_dst", read, task.dst}, {"diff_bias", task.accumulate ? update : write, list(task.dst.extents.c)}};
+}
+
+Argument target_of(const model::Loss& loss, const Layout& output) {
+  if (!model::takes_labels(loss)) return {"target", read, channels_last(output.extents)};
+  return {"target", read, list(tensor::pixels(output.extents)), ItemType::int32, Content::labels};
+}
+
+std::vector<Argument> list_arguments(const model::LossSumsTask& task) {
+  const Layout sums = list(model::loss_sum_count(task.loss, task.output.extents.c));
+  return {{"output", read, task.output}, target_of(task.loss, task.output), {"sums", write, sums, ItemType::float64}};
 }
 
 std::vector<Argument> list_arguments(const model::LossTask& task) {
-  Argument target{"target", read, channels_last(task.output.extents)};
-  if (model::takes_labels(task.loss)) {
-    target = {"target", read, list(tensor::pixels(task.output.extents)), ItemType::int32, Content::labels};
-  }
+  const Layout sums = list(model::loss_sum_count(task.loss, task.output.extents.c));
   const Layout losses = list(static_cast<std::int64_t>(task.loss.terms.size()) + 1);
   return {{"output", read, task.output},
-          target,
+          target_of(task.loss, task.output),
+          {"sums", read, sums, ItemType::float64, Content::positive},
           {"diff_output", write, task.output},
           {"loss", write, losses, ItemType::float64}};
+}
+
+std::vector<Argument> list_arguments(const model::SumTask& task) {
+  return {{"src", read, list(task.parts * task.count), ItemType::float64},
+          {"dst", write, list(task.count), ItemType::float64}};
 }
 
 std::vector<Argument> list_arguments(const model::UpdateTask& task) {

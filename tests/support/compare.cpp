@@ -40,8 +40,10 @@ struct Summands {
   }
   std::int64_t operator()(const model::PoolTask& task) const { return tensor::taps(task.window); }
   std::int64_t operator()(const model::NormTask& task) const { return tensor::pixels(task.x.extents); }
+  std::int64_t operator()(const model::NormSumsTask& task) const { return tensor::pixels(task.x.extents); }
   std::int64_t operator()(const model::SoftmaxTask& task) const { return task.src.extents.c; }
   std::int64_t operator()(const model::BiasGradientTask& task) const { return tensor::pixels(task.dst.extents); }
+  std::int64_t operator()(const model::LossSumsTask& task) const { return tensor::volume(task.output.extents); }
   std::int64_t operator()(const model::LossTask& task) const { return tensor::volume(task.output.extents); }
   template <class Other>
   std::int64_t operator()(const Other&) const {
@@ -58,6 +60,10 @@ struct Exactness {
     const bool exact_mean = task.count_include_pad && is_power_of_two(tensor::taps(task.window));
     return (task.kind == model::PoolKind::max || exact_mean) && is_exact(task.activation);
   }
+  bool operator()(const model::NormSumsTask& task) const { return is_exact(task.activation); }
+  bool operator()(const model::LossSumsTask& task) const { return !model::takes_labels(task.loss); }
+  bool operator()(const model::FillTask&) const { return true; }
+  bool operator()(const model::SumTask&) const { return true; }
   bool operator()(const model::ActivationTask& task) const { return is_exact(task.activation); }
   bool operator()(const model::CopyTask& task) const { return is_power_of_two(task.factor); }
   bool operator()(const model::AddTask&) const { return true; }

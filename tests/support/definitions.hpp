@@ -12,7 +12,9 @@ using Arguments = std::span<Numbers* const>;
 void define(const model::ConvTask& task, const Before& before, Arguments now);
 void define(const model::DenseTask& task, const Before& before, Arguments now);
 void define(const model::PoolTask& task, const Before& before, Arguments now);
+void define(const model::NormSumsTask& task, const Before& before, Arguments now);
 void define(const model::NormTask& task, const Before& before, Arguments now);
+void define(const model::LossSumsTask& task, const Before& before, Arguments now);
 void define(const model::LossTask& task, const Before& before, Arguments now);
 void define(const model::UpdateTask& task, const kernels::Context& context, const Before& before, Arguments now);
 

@@ -53,12 +53,19 @@ double some_tap(const model::PoolTask& task, const Shape& i, Random& random) {
   return inside.empty() ? 0 : static_cast<double>(inside[static_cast<std::size_t>(chosen_tap)]);
 }
 
+std::int64_t classes_of(const model::Task& task) {
+  if (const auto* sums = std::get_if<model::LossSumsTask>(&task)) return sums->output.extents.c;
+  return std::get<model::LossTask>(task).output.extents.c;
+}
+
 double some_value(const model::Task& task, const Argument& argument, const Shape& i, bool whole_numbers,
                   Random& random) {
   switch (argument.content) {
     case Content::taps: return some_tap(std::get<model::PoolTask>(task), i, random);
-    case Content::labels:
-      return random.integer(0, static_cast<int>(std::get<model::LossTask>(task).output.extents.c) - 1);
+    case Content::labels: return random.integer(0, static_cast<int>(classes_of(task)) - 1);
+    case Content::moments:
+      if (i.c < argument.layout.extents.c / 2) break;
+      return whole_numbers ? random.integer(5, 9) : random.real(1, 2);
     case Content::positive: return whole_numbers ? random.integer(1, 4) : random.real(0.25, 2);
     case Content::numbers: break;
   }
@@ -120,12 +127,12 @@ Problem make_problem(const Case& one, bool whole_numbers, std::uint64_t seed) {
 double floor_of(const Case& one, std::size_t argument, std::size_t items) {
   const auto root = std::sqrt(static_cast<double>(items));
   if (std::holds_alternative<model::NormTask>(one.task)) {
-    const bool diff_x = std::get<model::NormTask>(one.task).pass == model::Pass::backward_data && argument == 9;
+    const bool diff_x = std::get<model::NormTask>(one.task).pass == model::Pass::backward_data && argument == 8;
     return diff_x ? root : 0.25 * root;
   }
-  const bool sums = std::holds_alternative<model::ConvTask>(one.task) ||
-                    std::holds_alternative<model::DenseTask>(one.task) ||
-                    std::holds_alternative<model::BiasGradientTask>(one.task);
+  const bool sums =
+      std::holds_alternative<model::ConvTask>(one.task) || std::holds_alternative<model::NormSumsTask>(one.task) ||
+      std::holds_alternative<model::DenseTask>(one.task) || std::holds_alternative<model::BiasGradientTask>(one.task);
   return sums ? 0.25 * root : 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include "orthant/kernels/dropout.hpp"
 #include "tests/support/definitions.hpp"
+#include "tests/support/task_layouts.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +22,7 @@ void define(const model::ActivationTask& task, const Before& before, Arguments n
       now[2]->at(item(task.dst, i)) = activate(task.activation, before[0].at(item(task.src, i)) + bias);
     } else {
       const double second = has_second ? before[1].at(item(task.second, i)) : 0;
-      const double slope = slope_at(task.activation, before[2].empty() ? 0 : before[2].at(item(task.dst, i)));
+      const double slope = slope_at(task.activation, before[2].empty() ? 0 : before[2].at(item(y_layout(task), i)));
       now[3]->at(item(task.src, i)) = (before[0].at(item(task.dst, i)) + second) * slope;
     }
   });
@@ -33,7 +34,7 @@ void define(const model::SoftmaxTask& task, const Before& before, Arguments now)
     for (i.c = 0; i.c < task.dst.extents.c; ++i.c) {
       if (task.pass == Pass::forward) largest = std::max(largest, before[0].at(item(task.src, i)));
       if (task.pass == Pass::backward_data)
-        product += before[0].at(item(task.dst, i)) * before[1].at(item(task.dst, i));
+        product += before[0].at(item(diff_dst_layout(task), i)) * before[1].at(item(task.dst, i));
     }
     for (i.c = 0; task.pass == Pass::forward && i.c < task.dst.extents.c; ++i.c) {
       sum += std::exp(before[0].at(item(task.src, i)) - largest);
@@ -42,7 +43,8 @@ void define(const model::SoftmaxTask& task, const Before& before, Arguments now)
       if (task.pass == Pass::forward) {
         now[1]->at(item(task.dst, i)) = std::exp(before[0].at(item(task.src, i)) - largest) / sum;
       } else {
-        now[2]->at(item(task.src, i)) = before[1].at(item(task.dst, i)) * (before[0].at(item(task.dst, i)) - product);
+        now[2]->at(item(task.src, i)) =
+            before[1].at(item(task.dst, i)) * (before[0].at(item(diff_dst_layout(task), i)) - product);
       }
     }
   });
@@ -55,6 +57,20 @@ void define(const model::CopyTask& task, const Before& before, Arguments now) {
   });
 }
 
+void define(const model::FillTask& task, const Before&, Arguments now) {
+  for_each_item(task.dst.extents, [&](const Shape& i) { now[0]->at(item(task.dst, i)) = 0; });
+}
+
+void define(const model::SumTask& task, const Before& before, Arguments now) {
+  const auto count = static_cast<std::size_t>(task.count);
+  for (std::size_t i = 0; i < count; ++i) {
+    double sum = 0;
+    for (std::size_t part = 0; part < static_cast<std::size_t>(task.parts); ++part)
+      sum += before[0].at(part * count + i);
+    now[1]->at(i) = sum;
+  }
+}
+
 void define(const model::AddTask& task, const Before& before, Arguments now) {
   for_each_item(task.dst.extents, [&](const Shape& i) {
     now[2]->at(item(task.dst, i)) = before[0].at(item(task.a, i)) + before[1].at(item(task.b, i));
@@ -62,7 +78,7 @@ void define(const model::AddTask& task, const Before& before, Arguments now) {
 }
 
 void define(const model::BiasGradientTask& task, const Before& before, Arguments now) {
-  std::fill_n(now[1]->begin(), task.dst.extents.c, 0.0);
+  if (!task.accumulate) std::fill_n(now[1]->begin(), task.dst.extents.c, 0.0);
   for_each_item(task.dst.extents,
                 [&](const Shape& i) { now[1]->at(static_cast<std::size_t>(i.c)) += before[0].at(item(task.dst, i)); });
 }

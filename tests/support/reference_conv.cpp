@@ -23,8 +23,7 @@ void finish(Numbers& numbers, const Layout& layout, const model::Activation& act
   });
 }
 
-void sum_channels(const Numbers& numbers, const Layout& layout, Numbers& sums) {
-  std::fill_n(sums.begin(), layout.extents.c, 0.0);
+void add_channels(const Numbers& numbers, const Layout& layout, Numbers& sums) {
   for_each_item(layout.extents,
                 [&](const Shape& i) { sums.at(static_cast<std::size_t>(i.c)) += numbers.at(item(layout, i)); });
 }
@@ -73,11 +72,13 @@ void define_bilinear(const Task& task, const Before& before, Arguments now) {
       });
       break;
     case Pass::backward_weights:
-      std::fill(now[2]->begin(), now[2]->end(), 0.0);
+      for (const std::size_t gradient : {2U, 3U}) {
+        if (now[gradient] && !task.accumulate) std::fill(now[gradient]->begin(), now[gradient]->end(), 0.0);
+      }
       for_each_product(task, [&](std::size_t s, std::size_t w, std::size_t d) {
         now[2]->at(w) += before[0].at(s) * before[1].at(d);
       });
-      if (now[3]) sum_channels(before[1], task.dst, *now[3]);
+      if (now[3]) add_channels(before[1], task.dst, *now[3]);
       break;
   }
 }

@@ -38,9 +38,9 @@ TEST(Loader, PutsSamplesIntoTheEngine) {
 
   EXPECT_EQ(loader.steps_per_epoch(), 2);
   EXPECT_EQ(set.read, (std::vector<std::int64_t>{2, 3}));
-  EXPECT_EQ(engine.floats(engine.schedule().input).front(), 2);
-  EXPECT_EQ(engine.floats(engine.schedule().input).back(), 3);
-  EXPECT_EQ(engine.floats(engine.schedule().target).back(), -3);
+  EXPECT_EQ(engine.floats(engine.schedule().inputs.front().buffer).front(), 2);
+  EXPECT_EQ(engine.floats(engine.schedule().inputs.front().buffer).back(), 3);
+  EXPECT_EQ(engine.floats(engine.schedule().targets.front().buffer).back(), -3);
 }
 
 TEST(Loader, ShufflesEveryEpochAnew) {

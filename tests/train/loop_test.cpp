@@ -3,6 +3,7 @@
 #include "orthant/base/json.hpp"
 #include "orthant/data/safetensors.hpp"
 #include "tests/data/temporary.hpp"
+#include "tests/train/small_network.hpp"
 
 #include <algorithm>
 #include <array>
@@ -42,7 +43,7 @@ TEST(Train, LowersTheLossAndWritesTheRun) {
   const test::TemporaryDirectory folder;
   Start start;
   const Summary summary =
-      train(small_run(folder),
+      train(small_run(folder), test::alone(),
             {.name = "x", .trace_path = folder.file("trace.json"), .started = [&](const Start& s) { start = s; }});
 
   EXPECT_LT(summary.last_loss, 0.7 * summary.first_loss);
@@ -64,7 +65,7 @@ TEST(Train, RepeatsItselfToTheBit) {
   run.steps = 3;
   std::array<std::vector<std::string>, 2> rows;
   for (auto& table : rows) {
-    train(run, {});
+    train(run, test::alone(), {});
     for (const std::string& line : lines_of(folder.file("run/metrics.csv")))
       table.push_back(line.substr(0, line.rfind(',')));
     run.overwrite = true;
@@ -75,12 +76,12 @@ TEST(Train, RepeatsItselfToTheBit) {
 TEST(Train, ContinuesFromSavedWeights) {
   const test::TemporaryDirectory folder;
   RunFile run = small_run(folder);
-  const Summary first = train(run, {});
+  const Summary first = train(run, test::alone(), {});
   run.weights = first.weights;
   run.output = folder.file("second");
   run.steps = 4;
 
-  const Summary second = train(run, {});
+  const Summary second = train(run, test::alone(), {});
 
   EXPECT_LT(second.first_loss, 0.8 * first.first_loss);
 }
@@ -91,7 +92,7 @@ TEST(Train, StopsAtALossThatIsNotFinite) {
   run.optimizer = {};
   run.learning_rate.base = 1e6;
 
-  expect_error(Exit::non_finite, " at step ", [&] { train(run, {}); });
+  expect_error(Exit::non_finite, " at step ", [&] { train(run, test::alone(), {}); });
 }
 
 TEST(Train, RefusesWhatDoesNotFitIntoMemory) {
@@ -101,7 +102,7 @@ TEST(Train, RefusesWhatDoesNotFitIntoMemory) {
   run.network.mini_batch = 1024;
   run.data.samples = 1024;
 
-  expect_error(Exit::does_not_fit, "GiB are available", [&] { train(run, {}); });
+  expect_error(Exit::does_not_fit, "GiB are available", [&] { train(run, test::alone(), {}); });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "orthant/comm/alone.hpp"
 #include "orthant/engine/engine.hpp"
 #include "orthant/model/graph.hpp"
 #include "orthant/schedule/schedule.hpp"
@@ -19,8 +20,13 @@ inline model::Graph small_graph(std::int64_t mini_batch = 2) {
   return builder.finish({{{model::LossKind::mean_squared_error, 1}}});
 }
 
+inline comm::Comm& alone() {
+  static comm::Alone one;
+  return one;
+}
+
 inline engine::Engine small_engine(const model::Graph& graph, const schedule::LowerOptions& options = {}) {
-  return engine::Engine(schedule::lower(graph, plan::serial_plan(graph), 0, options),
+  return engine::Engine(schedule::lower(graph, plan::serial_plan(graph), 0, options), alone(),
                         {.threads = 1, .before_allocation = {}});
 }
 

@@ -28,11 +28,12 @@ TEST(Weights, SurviveALoadAndASave) {
   const test::TemporaryDirectory folder;
   const model::Graph graph = test::small_graph();
   engine::Engine engine = test::small_engine(graph);
+  const plan::Plan plan = plan::serial_plan(graph);
   const std::vector<TensorSource> tensors = fitting_tensors(graph);
   data::write_safetensors(folder.file("in"), tensors);
 
   load_weights(engine, graph, folder.file("in"));
-  save_weights(engine, graph, folder.file("out"));
+  save_weights(engine, {graph, plan, test::alone()}, folder.file("out"));
 
   const data::SafetensorsFile out(folder.file("out"));
   ASSERT_EQ(out.tensors().size(), tensors.size());
@@ -100,9 +101,10 @@ TEST(Weights, OutputsAndGradientsAreInTheOrderOfFiles) {
   engine::Engine engine = test::small_engine(graph, {.update = false, .input_gradient = true, .keep_output = true});
   initialise_weights(engine, graph, 1);
   engine.run({});
+  const plan::Plan plan = plan::serial_plan(graph);
 
-  save_output(engine, graph, folder.file("outputs"));
-  save_gradients(engine, graph, folder.file("gradients"));
+  save_output(engine, {graph, plan, test::alone()}, folder.file("outputs"));
+  save_gradients(engine, {graph, plan, test::alone()}, folder.file("gradients"));
 
   EXPECT_EQ(data::SafetensorsFile(folder.file("outputs")).tensors().at("output").extents,
             (std::vector<std::int64_t>{2, 3}));

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "orthant/comm/comm.hpp"
+#include "orthant/plan/plan.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+
+namespace orthant::cli {
+
+/// How a command is to be cut over ranks.
+struct ParallelArguments {
+  int ranks = 0;  ///< 0: what grid, plan or launcher say
+  int threads = 0;
+  std::string grid, strategy, plan;
+  int micro_batches = 0;
+  std::string statistics;
+};
+
+/// --ranks, --threads, --grid, --strategy, --plan, --micro-batches, --statistics.
+void add_parallel(CLI::App& command, ParallelArguments& arguments);
+
+/// The plan that the arguments ask for, on so many ranks.
+plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& graph, int ranks);
+
+/// Threads of each of `ranks` ranks on this machine.
+int threads_per_rank(const ParallelArguments& arguments, int ranks);
+
+/// Runs `body` on all ranks: those this process was started with or, with --ranks or a grid of more than one part,
+/// those that mpirun starts in its place. Throws Quit if the job failed; the error has been printed then.
+void run_on_ranks(const ParallelArguments& arguments, const std::function<void(comm::Comm&)>& body);
+
+/// Leaves the program with this code and no further word.
+struct Quit {
+  int code = 0;
+};
+
+/// The words this program was started with, the first included; main() sets them.
+void set_command_line(int argc, char** argv);
+
+}  // namespace orthant::cli

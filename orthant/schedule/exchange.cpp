@@ -1,0 +1,168 @@
+#include "orthant/base/checked.hpp"
+#include "orthant/schedule/lowering.hpp"
+
+#include <algorithm>
+
+namespace orthant::schedule {
+namespace {
+
+using tensor::Box;
+
+constexpr std::int64_t float_bytes = sizeof(float);
+constexpr std::int64_t double_bytes = sizeof(double);
+
+std::int64_t bytes_of(const Box& box) { return base::checked_mul(tensor::volume(box), float_bytes); }
+
+bool is_contiguous(const Value& value) { return tensor::is_dense(value.layout); }
+
+Message message_of(int peer, const Value& value) {
+  return {.peer = peer,
+          .buffer = value.buffer,
+          .offset_bytes = value.layout.offset * float_bytes,
+          .bytes = bytes_of(value.box)};
+}
+
+std::vector<int> buffers_of(const Exchange& exchange) {
+  std::vector<int> buffers;
+  for (const auto* list : {&exchange.sends, &exchange.receives}) {
+    for (const Message& message : *list) {
+      if (std::find(buffers.begin(), buffers.end(), message.buffer) == buffers.end()) buffers.push_back(message.buffer);
+    }
+  }
+  return buffers;
+}
+
+/// Dense copies of boxes, one after the other in a buffer.
+class Staging {
+ public:
+  Value next(const Box& box) {
+    Value value{.buffer = -1, .box = box, .layout = tensor::channels_last(tensor::extents_of(box))};
+    value.layout.offset = items_;
+    items_ = base::checked_add(items_, tensor::volume(box));
+    return value;
+  }
+  [[nodiscard]] std::int64_t bytes() const { return base::checked_mul(items_, float_bytes); }
+
+ private:
+  std::int64_t items_ = 0;
+};
+
+}  // namespace
+
+Value part_of(const Value& value, const Box& box) {
+  Value part = value;
+  part.box = box;
+  part.layout = tensor::box_of(value.layout, tensor::relative(box, value.box.lo));
+  return part;
+}
+
+/// Packs what is not contiguous and emits the start. What arrives where memory is not contiguous, or is to be added to
+/// what is there (`accumulate`), goes through a buffer of its own: finish() takes it from there.
+Pending Lowering::start(const std::string& name, Kind kind, const Placed& sends, const Placed& receives,
+                        bool accumulate) {
+  const int tag = tag_++;
+  if (sends.empty() && receives.empty()) return {};
+  Exchange exchange{.name = name, .kind = kind, .tag = tag, .sends = {}, .receives = {}};
+  const int index = static_cast<int>(schedule_.exchanges.size());
+  Pending pending{.exchange = index, .after = {}};
+
+  Staging packed;
+  const int packed_buffer = static_cast<int>(schedule_.buffers.size());
+  std::vector<Step> packing;
+  for (const auto& [move, value] : sends) {
+    Value from = value;
+    if (!is_contiguous(value)) {
+      from = packed.next(value.box);
+      from.buffer = packed_buffer;
+      packing.push_back(make_step(current_node_, "pack", model::CopyTask{.src = value.layout, .dst = from.layout},
+                                  {value.buffer, from.buffer}));
+    }
+    exchange.sends.push_back(message_of(move.peer, from));
+  }
+  if (!packing.empty()) add_buffer(name + ".packed", packed.bytes());
+  for (Step& step : packing) schedule_.steps.push_back(std::move(step));
+
+  Staging arrived;
+  const int arrived_buffer = static_cast<int>(schedule_.buffers.size());
+  for (const auto& [move, value] : receives) {
+    Value into = value;
+    if (accumulate || !is_contiguous(value)) {
+      into = arrived.next(value.box);
+      into.buffer = arrived_buffer;
+      const model::CopyTask task{.accumulate = accumulate, .src = into.layout, .dst = value.layout};
+      pending.after.push_back(
+          make_step(current_node_, accumulate ? "add_arrived" : "unpack", task, {into.buffer, value.buffer}));
+    }
+    exchange.receives.push_back(message_of(move.peer, into));
+  }
+  if (!pending.after.empty()) add_buffer(name + ".arrived", arrived.bytes());
+
+  schedule_.steps.push_back({.name = name + ".start",
+                             .node = current_node_,
+                             .phase = phase_,
+                             .work = Start{index},
+                             .arguments = buffers_of(exchange)});
+  schedule_.exchanges.push_back(std::move(exchange));
+  return pending;
+}
+
+void Lowering::finish(Pending pending) {
+  if (pending.exchange < 0) return;
+  const Exchange& exchange = at(schedule_.exchanges, pending.exchange);
+  // Another stage takes what it is sent when it gets there, which may be much later.
+  if (stages_ > 1 && exchange.receives.empty() && !settling_sends_) {
+    unsettled_sends_.push_back(std::move(pending));
+    return;
+  }
+  schedule_.steps.push_back({.name = exchange.name + ".finish",
+                             .node = current_node_,
+                             .phase = phase_,
+                             .work = Finish{pending.exchange},
+                             .arguments = buffers_of(exchange)});
+  for (Step& step : pending.after) schedule_.steps.push_back(std::move(step));
+}
+
+void Lowering::flush_sends() {
+  settling_sends_ = true;
+  for (Pending& pending : unsettled_sends_) finish(std::move(pending));
+  unsettled_sends_.clear();
+  settling_sends_ = false;
+}
+
+/// Room for the doubles of every rank of a group, in rank order; the piece returned is this rank's.
+int Lowering::add_sums(const std::string& name, std::int64_t count, const std::vector<int>& ranks) {
+  const std::int64_t bytes = base::checked_mul(count, double_bytes);
+  const int parts = add_buffer(name, base::checked_mul(bytes, static_cast<std::int64_t>(ranks.size())));
+  const auto place = std::find(ranks.begin(), ranks.end(), rank_) - ranks.begin();
+  return ranks.size() == 1 ? parts : add_piece(name + ".own", parts, place * bytes, bytes);
+}
+
+/// Every rank of the group gets the sum of the doubles of all, in the same order of additions. `mine` comes from
+/// add_sums.
+int Lowering::add_up(const std::string& name, Kind kind, int mine, std::int64_t count, const std::vector<int>& ranks) {
+  const int tag = tag_++;
+  if (ranks.size() <= 1) return mine;
+  const int parts = at(schedule_.buffers, mine).inside;
+  const std::int64_t bytes = at(schedule_.buffers, mine).bytes;
+  Exchange exchange{.name = name, .kind = kind, .tag = tag, .sends = {}, .receives = {}};
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] == rank_) continue;
+    exchange.sends.push_back(
+        {.peer = ranks[i], .buffer = parts, .offset_bytes = at(schedule_.buffers, mine).offset_bytes, .bytes = bytes});
+    exchange.receives.push_back(
+        {.peer = ranks[i], .buffer = parts, .offset_bytes = static_cast<std::int64_t>(i) * bytes, .bytes = bytes});
+  }
+  const int index = static_cast<int>(schedule_.exchanges.size());
+  const auto step = [&](const char* what, auto work) {
+    schedule_.steps.push_back(
+        {.name = name + what, .node = current_node_, .phase = phase_, .work = work, .arguments = {parts}});
+  };
+  schedule_.exchanges.push_back(std::move(exchange));
+  step(".start", Start{index});
+  step(".finish", Finish{index});
+  const int sum = add_buffer(name + ".sum", bytes);
+  emit(current_node_, "add_up", model::SumTask{.parts = static_cast<int>(ranks.size()), .count = count}, {parts, sum});
+  return sum;
+}
+
+}  // namespace orthant::schedule

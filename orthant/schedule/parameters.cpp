@@ -1,0 +1,222 @@
+#include "orthant/base/checked.hpp"
+#include "orthant/schedule/lowering.hpp"
+
+#include <algorithm>
+
+namespace orthant::schedule {
+namespace {
+
+using model::Parameter;
+
+constexpr std::int64_t float_bytes = sizeof(float);
+/// Pieces of a bucket begin at multiples of this many items: a cache line.
+constexpr std::int64_t line_items = 16;
+/// Large enough that latency does not count, small enough that the first bucket leaves early in backward.
+constexpr std::int64_t bucket_items = std::int64_t{1} << 20;
+
+std::int64_t whole_lines(std::int64_t items) { return (items + line_items - 1) / line_items * line_items; }
+
+/// Items of a bucket that the holder at `place` updates.
+tensor::Range share_of_bucket(const Bucket& bucket, int place) {
+  const int holders = static_cast<int>(bucket.holders.size());
+  const std::int64_t lines = bucket.items / line_items;
+  return {tensor::block_begin(lines, holders, place) * line_items,
+          tensor::block_begin(lines, holders, place + 1) * line_items};
+}
+
+/// Items of a buffer as a box with nothing but channels.
+Value items_of(int buffer, const tensor::Range& items) {
+  tensor::Box box{.lo = {0, items.lo, 0, 0, 0}, .hi = {1, items.hi, 1, 1, 1}};
+  tensor::Layout layout = tensor::channels_last(tensor::extents_of(box));
+  layout.offset = items.lo;
+  return {.buffer = buffer, .box = box, .layout = layout};
+}
+
+}  // namespace
+
+/// Gives every parameter of this rank its memory: trained ones lie in buckets, in the order in which backward
+/// finishes their gradients.
+void Lowering::declare_parameters() {
+  micro_ = &micros_.front();
+  for (const Parameter& parameter : model::parameters(graph_)) {
+    schedule_.parameters.push_back({.parameter = parameter,
+                                    .shard = plan::shard_of(plan_, graph_, parameter, rank_),
+                                    .holders = plan::shard_holders(plan_, graph_, parameter.node, rank_)});
+  }
+  const bool train = options_.mode == Mode::train;
+  if (train) fill_buckets();
+  for (ParameterBuffers& entry : schedule_.parameters) {
+    const std::int64_t items = plan::count(entry.parameter, entry.shard);
+    if (entry.value < 0 && items > 0)
+      entry.value = add_buffer(entry.parameter.name, base::checked_mul(items, float_bytes), true);
+  }
+}
+
+void Lowering::fill_buckets() {
+  struct Member {
+    int parameter;
+    std::int64_t first_item;
+  };
+  std::vector<std::vector<Member>> members;
+  std::vector<int> open;  // buckets with room
+  for (int unit = static_cast<int>(units_.size()) - 1; unit >= 0; --unit) {
+    for (int i = 0; i < static_cast<int>(schedule_.parameters.size()); ++i) {
+      const ParameterBuffers& entry = at(schedule_.parameters, i);
+      const std::int64_t items = plan::count(entry.parameter, entry.shard);
+      if (entry.parameter.node != at(units_, unit).main || !entry.parameter.trainable || items == 0) continue;
+      auto found = std::find_if(open.begin(), open.end(),
+                                [&](int b) { return at(schedule_.buckets, b).holders == entry.holders; });
+      if (found == open.end()) {
+        found = open.insert(open.end(), static_cast<int>(schedule_.buckets.size()));
+        schedule_.buckets.push_back({.name = entry.parameter.name, .holders = entry.holders});
+        bucket_tag_.push_back(i);
+        last_unit_.push_back(unit);
+        members.emplace_back();
+      }
+      Bucket& bucket = at(schedule_.buckets, *found);
+      at(members, *found).push_back({i, bucket.items});
+      bucket.items = base::checked_add(bucket.items, whole_lines(items));
+      at(last_unit_, *found) = unit;
+      if (bucket.items >= bucket_items) open.erase(found);
+    }
+  }
+  for (int b = 0; b < static_cast<int>(schedule_.buckets.size()); ++b) {
+    Bucket& bucket = at(schedule_.buckets, b);
+    const std::int64_t bytes = base::checked_mul(bucket.items, float_bytes);
+    const auto place = std::find(bucket.holders.begin(), bucket.holders.end(), rank_) - bucket.holders.begin();
+    bucket.own = share_of_bucket(bucket, static_cast<int>(place));
+    bucket.value = add_buffer(bucket.name + ".bucket", bytes, true);
+    bucket.gradient = add_buffer(bucket.name + ".bucket.gradient", bytes, !options_.update);
+    const int states = options_.update ? model::state_count(options_.optimizer) : 0;
+    const std::int64_t own_bytes = (bucket.own.hi - bucket.own.lo) * float_bytes;
+    for (int i = 0; i < states; ++i)
+      bucket.state.push_back(add_buffer(bucket.name + ".bucket.state" + std::to_string(i), own_bytes, true));
+    for (const Member& member : at(members, b)) {
+      ParameterBuffers& entry = at(schedule_.parameters, member.parameter);
+      const std::int64_t offset = member.first_item * float_bytes;
+      const std::int64_t size = plan::count(entry.parameter, entry.shard) * float_bytes;
+      entry.value = add_piece(entry.parameter.name, bucket.value, offset, size);
+      entry.gradient = add_piece(entry.parameter.name + ".gradient", bucket.gradient, offset, size);
+    }
+  }
+}
+
+const ParameterBuffers* Lowering::parameter(int index, Parameter::Role role) const {
+  const auto found = std::find_if(schedule_.parameters.begin(), schedule_.parameters.end(), [&](const auto& entry) {
+    return entry.parameter.node == index && entry.parameter.role == role;
+  });
+  return found == schedule_.parameters.end() ? nullptr : &*found;
+}
+
+int Lowering::value_of(int index, Parameter::Role role) const {
+  const ParameterBuffers* entry = parameter(index, role);
+  return entry ? entry->value : -1;
+}
+
+int Lowering::gradient_of(int index, Parameter::Role role) const {
+  const ParameterBuffers* entry = parameter(index, role);
+  return entry ? entry->gradient : -1;
+}
+
+/// Channels of a node's parameters on this rank.
+std::int64_t Lowering::channel_count(int index) const {
+  const tensor::Distribution dst = plan::distribution(plan_, micro_->graph, index);
+  if (!tensor::takes_part(dst, rank_)) return 0;
+  const tensor::Range range =
+      tensor::block(dst, tensor::Dim::c, tensor::coordinates(dst.grid, rank_ - dst.first_rank).c);
+  return range.hi - range.lo;
+}
+
+/// A rank that computed nothing of a node adds nothing to its gradients.
+void Lowering::zero_gradients(int index) {
+  if (accumulates()) return;
+  for (const ParameterBuffers& entry : schedule_.parameters) {
+    if (entry.parameter.node != index || entry.gradient < 0) continue;
+    const Value items = items_of(entry.gradient, {0, plan::count(entry.parameter, entry.shard)});
+    emit(index, "zero_gradient", model::FillTask{.dst = items.layout}, {entry.gradient});
+  }
+}
+
+void Lowering::zero_doubles(int index, int buffer, std::int64_t count) {
+  if (count > 0) emit(index, "zero_sums", model::FillTask{.dst = items_of(buffer, {0, 2 * count}).layout}, {buffer});
+}
+
+/// Starts the sum over holders of the buckets that `unit` completes: each holder gets the sum of its own items.
+void Lowering::reduce_gradients(int unit) {
+  for (int b = 0; b < static_cast<int>(schedule_.buckets.size()); ++b) {
+    if (at(last_unit_, b) != unit) continue;
+    const Bucket& bucket = at(schedule_.buckets, b);
+    if (bucket.holders.size() == 1) {
+      if (options_.update) update(bucket);
+      continue;
+    }
+    Placed sends;
+    Placed receives;
+    for (int place = 0; place < static_cast<int>(bucket.holders.size()); ++place) {
+      const tensor::Range theirs = share_of_bucket(bucket, place);
+      const int peer = at(bucket.holders, place);
+      if (peer == rank_) continue;
+      if (theirs.hi > theirs.lo)
+        sends.emplace_back(tensor::Move{.peer = peer, .box = {}}, items_of(bucket.gradient, theirs));
+      if (bucket.own.hi > bucket.own.lo)
+        receives.emplace_back(tensor::Move{.peer = peer, .box = {}}, items_of(bucket.gradient, bucket.own));
+    }
+    tag_ = bucket_tags() + 2 * at(bucket_tag_, b);
+    reducing_.emplace_back(b, start(bucket.name + ".reduce", Kind::gradient, sends, receives, true));
+    finish_buckets(1);
+  }
+}
+
+/// Ends sums until only `in_flight` are left; what comes of them goes to all holders.
+void Lowering::finish_buckets(std::size_t in_flight) {
+  while (reducing_.size() > in_flight) {
+    auto [b, pending] = std::move(reducing_.front());
+    reducing_.erase(reducing_.begin());
+    const Bucket& bucket = at(schedule_.buckets, b);
+    finish(std::move(pending));
+    if (options_.update) update(bucket);
+    const int result = options_.update ? bucket.value : bucket.gradient;
+    Placed sends;
+    Placed receives;
+    for (int place = 0; place < static_cast<int>(bucket.holders.size()); ++place) {
+      const tensor::Range theirs = share_of_bucket(bucket, place);
+      const int peer = at(bucket.holders, place);
+      if (peer == rank_) continue;
+      if (bucket.own.hi > bucket.own.lo)
+        sends.emplace_back(tensor::Move{.peer = peer, .box = {}}, items_of(result, bucket.own));
+      if (theirs.hi > theirs.lo) receives.emplace_back(tensor::Move{.peer = peer, .box = {}}, items_of(result, theirs));
+    }
+    tag_ = bucket_tags() + 2 * at(bucket_tag_, b) + 1;
+    const Kind kind = options_.update ? Kind::weights : Kind::gradient;
+    spreading_.push_back(start(bucket.name + ".spread", kind, sends, receives, false));
+  }
+}
+
+void Lowering::finish_parameters() {
+  finish_buckets(0);
+  for (Pending& pending : spreading_) finish(std::move(pending));
+  spreading_.clear();
+}
+
+void Lowering::update(const Bucket& bucket) {
+  const Phase before = phase_;
+  phase_ = Phase::update;
+  const std::int64_t count = bucket.own.hi - bucket.own.lo;
+  if (count > 0) {
+    const std::int64_t offset = bucket.own.lo * float_bytes;
+    std::vector<int> arguments{bucket.value, bucket.gradient, -1, -1};
+    if (bucket.holders.size() > 1) {
+      arguments[0] = add_piece(bucket.name + ".own", bucket.value, offset, count * float_bytes);
+      arguments[1] = add_piece(bucket.name + ".own.gradient", bucket.gradient, offset, count * float_bytes);
+    }
+    std::copy(bucket.state.begin(), bucket.state.end(), arguments.begin() + 2);
+    schedule_.steps.push_back({.name = bucket.name + ".update",
+                               .node = current_node_,
+                               .phase = phase_,
+                               .work = model::UpdateTask{.optimizer = options_.optimizer, .count = count},
+                               .arguments = std::move(arguments)});
+  }
+  phase_ = before;
+}
+
+}  // namespace orthant::schedule

@@ -1,0 +1,220 @@
+#include "orthant/base/error.hpp"
+#include "tests/engine/networks.hpp"
+#include "tests/engine/random_plan.hpp"
+#include "tests/engine/ranks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
+namespace orthant::test {
+namespace {
+
+using tensor::Shape;
+using tensor::Window;
+
+/// More of them, as `make test-long` asks for, take longer.
+int times(int count) {
+  const char* factor = std::getenv("ORTHANT_TEST_FACTOR");
+  return count * (factor ? std::max(1, std::atoi(factor)) : 1);
+}
+
+constexpr int rank_counts[]{1, 2, 3, 4, 5, 6, 8};
+
+/// A network around one random op that is exact on small whole numbers.
+class SmallCase {
+ public:
+  explicit SmallCase(std::uint64_t seed) : random_(seed) {}
+
+  model::Graph make() {
+    const Shape shape{pick(1, 3), pick(1, 6), pick(1, 7), pick(1, 6), pick(1, 8)};
+    model::GraphBuilder builder("case", 3, shape);
+    if (pick(0, 2) == 0) builder.add("before", conv(builder.shape(0), 1));
+    add_op(builder, builder.last());
+    if (pick(0, 3) == 0) builder.add("act", activation());
+    if (pick(0, 3) == 0 && builder.shape(builder.last()).d > 1)
+      builder.add("after", conv(builder.shape(builder.last()), 1));
+    // The gradient of this sum of squares is the difference itself: a whole number.
+    const double weight = static_cast<double>(tensor::volume(builder.shape(builder.last()))) / 2;
+    return builder.finish({.terms = {{.weight = weight}}});
+  }
+
+  Random& random() { return random_; }
+
+ private:
+  int pick(int lo, int hi) { return static_cast<int>(random_.integer(lo, hi)); }
+
+  model::Activation activation() {
+    if (pick(0, 1) == 0) return {.kind = model::ActivationKind::relu};
+    return {.kind = model::ActivationKind::leaky_relu, .slope = 0.5};
+  }
+
+  /// Kernels larger than a block, strides in every phase, dilation, uneven padding; never a place that sees only
+  /// padding.
+  Window window(const Shape& extents, int largest) {
+    Window result;
+    for (const tensor::Dim dim : tensor::spatial_dims) {
+      result.size[dim] = pick(1, largest);
+      result.dilation[dim] = pick(0, 3) == 0 ? 2 : 1;
+      result.stride[dim] = pick(1, 3);
+      const std::int64_t reach = tensor::reach(result, dim);
+      const auto most = static_cast<int>(std::min<std::int64_t>(2, reach - 1));
+      result.pad_lo[dim] = pick(0, most);
+      result.pad_hi[dim] = pick(0, most);
+      if (extents[dim] + result.pad_lo[dim] + result.pad_hi[dim] < reach) {
+        result.size[dim] = result.dilation[dim] = 1;
+        result.pad_lo[dim] = result.pad_hi[dim] = 0;
+      }
+    }
+    return result;
+  }
+
+  /// Sizes that averages divide by without rest.
+  Window even_window(const Shape& extents) {
+    Window result;
+    for (const tensor::Dim dim : tensor::spatial_dims) {
+      result.size[dim] = extents[dim] >= 2 ? pick(1, 2) : 1;
+      result.stride[dim] = pick(1, 3);
+      if (result.size[dim] == 2) result.pad_lo[dim] = pick(0, 1);
+    }
+    return result;
+  }
+
+  model::Conv conv(const Shape& src, std::int64_t groups) {
+    return {.filters = groups * pick(1, groups > 1 ? 3 : 7),
+            .window = window(src, 4),
+            .groups = groups,
+            .bias = pick(0, 1) == 1};
+  }
+
+  std::int64_t some_groups(std::int64_t channels) {
+    std::int64_t groups = pick(1, static_cast<int>(channels));
+    while (channels % groups != 0) --groups;
+    return groups;
+  }
+
+  void add_op(model::GraphBuilder& builder, int src) {
+    const Shape shape = builder.shape(src);
+    switch (pick(0, 13)) {
+      case 0:
+      case 1:
+      case 2: builder.add("conv", conv(shape, 1)); break;
+      case 3: builder.add("grouped", conv(shape, some_groups(shape.c))); break;
+      case 4: {
+        const std::int64_t groups = pick(0, 1) == 0 ? 1 : some_groups(shape.c);
+        Window up = window({1, 1, 9, 9, 9}, 3);
+        for (const tensor::Dim dim : tensor::spatial_dims) up.pad_lo[dim] = up.pad_hi[dim] = 0;
+        builder.add("up", model::ConvTranspose{
+                              .filters = groups * pick(1, 4), .window = up, .groups = groups, .bias = pick(0, 1) == 1});
+        break;
+      }
+      case 5: builder.add("max", model::Pool{.kind = model::PoolKind::max, .window = window(shape, 3)}); break;
+      case 6:
+        builder.add("average", model::Pool{.kind = model::PoolKind::average, .window = even_window(shape)});
+        break;
+      case 7: builder.add("scale", model::Scale{.factor = 2}); break;
+      case 8: builder.add("drop", model::Dropout{.rate = 0.5}); break;
+      case 9: {
+        const int other = builder.add("conv", conv_same(shape));
+        builder.add("sum", model::Add{}, {src, other});
+        break;
+      }
+      case 10: {
+        const int other = builder.add("conv", conv_same(shape));
+        builder.add("join", model::Concat{}, {other, src, other});
+        break;
+      }
+      case 11:
+        builder.add("flat", model::Flatten{});
+        builder.add("dense", model::Dense{.features = pick(1, 9), .bias = pick(0, 1) == 1});
+        builder.add("dense2", model::Dense{.features = pick(1, 9)});
+        break;
+      case 12:
+        builder.add("conv", conv(shape, 1));
+        builder.add("act1", activation());
+        builder.add("max",
+                    model::Pool{.kind = model::PoolKind::max, .window = window(builder.shape(builder.last()), 2)});
+        break;
+      default: builder.add("act0", activation()); break;
+    }
+  }
+
+  /// A convolution that keeps the shape.
+  model::Conv conv_same(const Shape& src) {
+    Window same;
+    for (const tensor::Dim dim : tensor::spatial_dims) {
+      same.size[dim] = pick(0, 1) == 0 ? 1 : 3;
+      same.pad_lo[dim] = same.pad_hi[dim] = same.size[dim] / 2;
+    }
+    return {.filters = src.c, .window = same, .bias = false};
+  }
+
+  Random random_;
+};
+
+TEST(Parallel, EqualsOneRankBitForBitOnWholeNumbers) {
+  int cases = 0;
+  for (std::uint64_t seed = 0; cases < times(1200); ++seed) {
+    SmallCase generator(seed);
+    model::Graph graph;
+    try {
+      graph = generator.make();
+    } catch (const base::Error&) {
+      continue;  // a pooling window that misses all cells
+    }
+    const int ranks = rank_counts[seed % std::size(rank_counts)];
+    const plan::Plan plan = random_plan(graph, ranks, generator.random());
+    const RanksOptions options{.data = Data::integers,
+                               .lower = {.update = false, .input_gradient = true, .keep_output = seed % 2 == 0}};
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(plan));
+    ++cases;
+    try {
+      const Outcome one = run_ranks(graph, plan::serial_plan(graph), options);
+      const Outcome many = run_ranks(graph, plan, options);
+      EXPECT_EQ(difference(many, one), "");
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+    if (HasFailure()) return;
+  }
+}
+
+/// As close as 1e-5 or, where sums cancel, as one rank's floats are to doubles.
+void expect_gradients_agree(const model::Graph& graph, const plan::Plan& plan, const RanksOptions& options) {
+  const Outcome one = run_ranks(graph, plan::serial_plan(graph), options);
+  double limit = 1e-5;
+  for (const auto& [name, error] : errors(one, run_in_double(graph, options))) limit = std::max(limit, 4 * error);
+  for (const auto& [name, error] : errors(run_ranks(graph, plan, options), one)) EXPECT_LE(error, limit) << name;
+}
+
+/// Networks of random ops under plans with another cut for every node: redistributions, statistics and losses over any
+/// ranks.
+TEST(Parallel, RandomNetworksUnderMixedPlansAgreeWithOneRank) {
+  for (int seed = 0; seed < times(150); ++seed) {
+    const model::Graph graph = random_network(static_cast<std::uint64_t>(seed));
+    Random random(static_cast<std::uint64_t>(seed));
+    const plan::Plan plan =
+        random_plan(graph, rank_counts[static_cast<std::size_t>(seed) % std::size(rank_counts)], random);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(plan));
+    const RanksOptions gradients{.data = Data::reals,
+                                 .lower = {.update = false, .input_gradient = true, .keep_output = true}};
+    const RanksOptions training{
+        .data = Data::reals, .runs = 10, .lower = {.optimizer = {.momentum = 0.9, .weight_decay = 1e-3}}};
+    try {
+      expect_gradients_agree(graph, plan, gradients);
+      const Outcome many = run_ranks(graph, plan, training);
+      const Outcome one = run_ranks(graph, plan::serial_plan(graph), training);
+      for (std::size_t i = 0; i < one.losses.size(); ++i)
+        EXPECT_NEAR(many.losses[i], one.losses[i], 1e-4 * std::abs(one.losses[i])) << "step " << i + 1;
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace orthant::test

@@ -1,0 +1,96 @@
+#include "tests/engine/random_plan.hpp"
+
+#include "orthant/base/error.hpp"
+
+#include <algorithm>
+
+namespace orthant::test {
+namespace {
+
+int pick(Random& random, int lo, int hi) { return static_cast<int>(random.integer(lo, hi)); }
+
+/// A grid of at most `most` parts that has no more parts than cells in any dim.
+tensor::Grid random_grid(const tensor::Shape& shape, int most, bool cuts_channels, Random& random) {
+  tensor::Grid grid;
+  std::vector<tensor::Dim> dims(tensor::all_dims.begin(), tensor::all_dims.end());
+  while (!dims.empty()) {
+    const auto chosen = dims.begin() + pick(random, 0, static_cast<int>(dims.size()) - 1);
+    const tensor::Dim dim = *chosen;
+    dims.erase(chosen);
+    if (dim == tensor::Dim::c && !cuts_channels) continue;
+    const auto room = static_cast<int>(std::min<std::int64_t>(shape[dim], most / tensor::parts(grid)));
+    grid[dim] = pick(random, 0, 1) == 0 ? room : pick(random, 1, room);
+  }
+  return grid;
+}
+
+/// Channels the node may be cut between; 0 if it may not be.
+struct ChannelRoom {
+  const model::Node& node;
+  const model::Graph& graph;
+
+  std::int64_t operator()(const model::Softmax&) const { return 0; }
+  std::int64_t operator()(const model::Flatten&) const {
+    return graph.nodes[static_cast<std::size_t>(node.srcs.front())].shape.c;
+  }
+  template <class Other>
+  std::int64_t operator()(const Other&) const {
+    return node.shape.c;
+  }
+};
+
+bool sums_channels(const model::Op& op) {
+  if (const auto* conv = std::get_if<model::Conv>(&op)) return conv->groups == 1;
+  if (const auto* conv = std::get_if<model::ConvTranspose>(&op)) return conv->groups == 1;
+  return std::holds_alternative<model::Dense>(op);
+}
+
+}  // namespace
+
+namespace {
+
+bool can_run(const plan::Plan& plan, const model::Graph& graph) {
+  try {
+    plan::verify(plan, graph);
+    return true;
+  } catch (const base::Error&) {
+    return false;
+  }
+}
+
+plan::Plan any_plan(const model::Graph& graph, int ranks, Random& random) {
+  plan::Plan plan = plan::serial_plan(graph);
+  plan.ranks = ranks;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const model::Node& node = graph.nodes[i];
+    plan::NodePlan& entry = plan.nodes[i];
+    tensor::Shape room = node.shape;
+    room.c = std::visit(ChannelRoom{node, graph}, node.op);
+    const bool same = i > 0 && pick(random, 0, 2) == 0 && node.shape == graph.nodes[i - 1].shape && room.c > 0;
+    if (same) {
+      entry.grid = plan.nodes[i - 1].grid;
+      entry.first_rank = plan.nodes[i - 1].first_rank;
+    } else {
+      entry.grid = random_grid(room, ranks, room.c > 0, random);
+      entry.first_rank = pick(random, 0, ranks - tensor::parts(entry.grid));
+    }
+    if (!sums_channels(node.op)) continue;
+    do {
+      entry.channel_parts = pick(random, 1, entry.grid.c);
+    } while (entry.grid.c % entry.channel_parts != 0);
+  }
+  return plan;
+}
+
+}  // namespace
+
+plan::Plan random_plan(const model::Graph& graph, int ranks, Random& random) {
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    plan::Plan plan = any_plan(graph, ranks, random);
+    if (can_run(plan, graph)) return plan;
+    if (attempt % 100 == 99 && ranks > 1) --ranks;  // too many for so small a network
+  }
+  return plan::serial_plan(graph);
+}
+
+}  // namespace orthant::test

@@ -1,0 +1,269 @@
+#include "tests/engine/ranks.hpp"
+
+#include "orthant/base/format.hpp"
+#include "orthant/base/random.hpp"
+#include "orthant/engine/engine.hpp"
+#include "orthant/engine/parameter_order.hpp"
+#include "tests/engine/interpreter.hpp"
+#include "tests/support/arguments.hpp"
+#include "tests/support/thread_comm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+
+namespace orthant::test {
+namespace {
+
+using tensor::Shape;
+
+/// A number that depends on its place only.
+float number(Data data, std::uint64_t key, std::int64_t index, bool weight) {
+  const std::uint64_t bits = base::keyed(key, static_cast<std::uint64_t>(index));
+  if (data == Data::integers) {
+    const int most = weight ? 1 : 2;
+    return static_cast<float>(static_cast<int>(bits % static_cast<std::uint64_t>(2 * most + 1)) - most);
+  }
+  const double unit = static_cast<double>(bits >> 11) * 0x1p-53;
+  return static_cast<float>(weight ? unit - 0.5 : 2 * unit - 1);
+}
+
+std::int64_t index_in(const Shape& shape, const Shape& at) {
+  return (((at.n * shape.c + at.c) * shape.d + at.d) * shape.h + at.h) * shape.w + at.w;
+}
+
+/// Calls visit(index in the whole tensor, offset in the port's buffer).
+template <class Visit>
+void for_each_cell(const schedule::Port& port, const Shape& whole, Visit visit) {
+  if (port.buffer < 0) return;
+  Shape at;
+  for (at.n = port.box.lo.n; at.n < port.box.hi.n; ++at.n) {
+    for (at.c = port.box.lo.c; at.c < port.box.hi.c; ++at.c) {
+      for (at.d = port.box.lo.d; at.d < port.box.hi.d; ++at.d) {
+        for (at.h = port.box.lo.h; at.h < port.box.hi.h; ++at.h) {
+          for (at.w = port.box.lo.w; at.w < port.box.hi.w; ++at.w) {
+            std::int64_t offset = port.layout.offset;
+            for (const tensor::Dim dim : tensor::all_dims)
+              offset += (at[dim] - port.box.lo[dim]) * port.layout.strides[dim];
+            visit(index_in(whole, at), static_cast<std::size_t>(offset));
+          }
+        }
+      }
+    }
+  }
+}
+
+std::vector<float> whole_parameter(const model::Parameter& parameter, Data data) {
+  using Role = model::Parameter::Role;
+  std::vector<float> values(static_cast<std::size_t>(model::count(parameter)));
+  const std::uint64_t key = std::hash<std::string>{}(parameter.name);
+  const bool scale = parameter.role == Role::norm_weight || parameter.role == Role::running_var;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = number(data, key, static_cast<std::int64_t>(i), true);
+    if (scale) values[i] = data == Data::integers ? 1 : 1 + values[i] / 2;
+    if (parameter.extents.size() > 1 && data == Data::reals) {
+      const auto fan = static_cast<float>(model::count(parameter) / parameter.extents[0]);
+      values[i] *= 2 * std::sqrt(3 / fan);
+    }
+  }
+  return values;
+}
+
+/// `floats(buffer)` and `labels(buffer)` are the memory of a buffer, whatever the numbers in it are.
+template <class Memory>
+void fill(const schedule::Schedule& schedule, Memory memory, const model::Graph& graph, Data data) {
+  for (const schedule::Port& port : schedule.inputs) {
+    for_each_cell(port, graph.nodes.front().shape, [&](std::int64_t index, std::size_t offset) {
+      memory.floats(port.buffer)[offset] = number(data, 1, index, false);
+    });
+  }
+  const Shape target = model::target_shape(graph);
+  const auto classes = static_cast<std::uint64_t>(graph.nodes.back().shape.c);
+  for (const schedule::Port& port : schedule.targets) {
+    for_each_cell(port, target, [&](std::int64_t index, std::size_t offset) {
+      if (schedule.labels) {
+        memory.labels(port.buffer)[offset] =
+            static_cast<std::int32_t>(base::keyed(2, static_cast<std::uint64_t>(index)) % classes);
+      } else {
+        memory.floats(port.buffer)[offset] = number(data, 2, index, false);
+      }
+    });
+  }
+  for (const schedule::ParameterBuffers& entry : schedule.parameters) {
+    if (entry.value < 0) continue;
+    std::vector<float> values(static_cast<std::size_t>(plan::count(entry.parameter, entry.shard)));
+    engine::to_kernel_order(graph, entry.parameter, entry.shard, whole_parameter(entry.parameter, data), values);
+    std::copy(values.begin(), values.end(), memory.floats(entry.value).begin());
+  }
+}
+
+/// Puts what one rank has into the whole.
+template <class Memory>
+void collect(const schedule::Schedule& schedule, Memory memory, const model::Graph& graph, const RanksOptions& options,
+             Outcome& outcome) {
+  const auto put = [&](std::vector<float>& whole, const schedule::Port& port, const Shape& shape) {
+    whole.resize(static_cast<std::size_t>(tensor::volume(shape)), std::nanf(""));
+    for_each_cell(port, shape, [&](std::int64_t index, std::size_t offset) {
+      whole[static_cast<std::size_t>(index)] = static_cast<float>(memory.floats(port.buffer)[offset]);
+    });
+  };
+  if (options.lower.keep_output) {
+    for (const schedule::Port& port : schedule.outputs) put(outcome.output, port, graph.nodes.back().shape);
+  }
+  for (const schedule::Port& port : schedule.input_gradients)
+    put(outcome.tensors["input"], port, graph.nodes.front().shape);
+  for (const schedule::ParameterBuffers& entry : schedule.parameters) {
+    const int buffer = options.lower.update ? entry.value : entry.gradient;
+    if (buffer < 0) continue;
+    std::vector<float>& whole = outcome.tensors[entry.parameter.name];
+    whole.resize(static_cast<std::size_t>(model::count(entry.parameter)), std::nanf(""));
+    std::vector<float> mine = whole;
+    const auto& items = memory.floats(buffer);
+    engine::to_file_order(graph, entry.parameter, entry.shard, std::vector<float>(items.begin(), items.end()), mine);
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      // Another holder of the shard was here: both must have the same.
+      if (!std::isnan(whole[i]) && !std::isnan(mine[i])) {
+        EXPECT_EQ(whole[i], mine[i]) << entry.parameter.name << " differs between its holders";
+      }
+      if (!std::isnan(mine[i])) whole[i] = mine[i];
+    }
+  }
+}
+
+void expect_traffic_as_scheduled(const comm::Comm& comm, const schedule::Schedule& schedule, int runs) {
+  const auto counted = comm.traffic();
+  for (const auto kind :
+       {schedule::Kind::halo, schedule::Kind::gather, schedule::Kind::redistribution, schedule::Kind::gradient,
+        schedule::Kind::weights, schedule::Kind::statistics, schedule::Kind::loss}) {
+    const schedule::Volume said = schedule::sent(schedule, kind);
+    const auto found = counted.find(schedule::name_of(kind));
+    const comm::Traffic measured = found == counted.end() ? comm::Traffic{} : found->second;
+    EXPECT_EQ(measured.messages, said.messages * runs) << schedule::name_of(kind);
+    EXPECT_EQ(measured.bytes, said.bytes * runs) << schedule::name_of(kind);
+  }
+}
+
+/// Throws if a step would reach beyond its buffers, or lacks one.
+void check_bounds(const schedule::Schedule& schedule) {
+  for (const schedule::Step& step : schedule.steps) {
+    const auto* task = std::get_if<model::Task>(&step.work);
+    if (!task) continue;
+    const std::vector<Argument> arguments = arguments_of(*task);
+    for (std::size_t i = 0; i < step.arguments.size(); ++i) {
+      const Argument& argument = arguments.at(i);
+      if (step.arguments[i] < 0) {
+        if (std::holds_alternative<model::CopyTask>(*task) || std::holds_alternative<model::AddTask>(*task))
+          throw std::runtime_error(step.name + ": argument " + argument.name + " is missing");
+        continue;
+      }
+      const schedule::Buffer& buffer = schedule.buffers.at(static_cast<std::size_t>(step.arguments[i]));
+      if (end_of(argument.layout) * bytes_of(argument.type) > buffer.bytes) {
+        throw std::runtime_error(fmt::format("{}: argument {} reaches to item {} of {}, which has {} bytes", step.name,
+                                             argument.name, end_of(argument.layout), buffer.name, buffer.bytes));
+      }
+    }
+  }
+  for (const schedule::Exchange& exchange : schedule.exchanges) {
+    for (const auto* list : {&exchange.sends, &exchange.receives}) {
+      for (const schedule::Message& message : *list) {
+        const schedule::Buffer& buffer = schedule.buffers.at(static_cast<std::size_t>(message.buffer));
+        if (message.offset_bytes + message.bytes > buffer.bytes)
+          throw std::runtime_error(exchange.name + " reaches beyond " + buffer.name);
+      }
+    }
+  }
+}
+
+struct EngineMemory {
+  engine::Engine& engine;
+  [[nodiscard]] auto floats(int buffer) const { return engine.floats(buffer); }
+  [[nodiscard]] auto labels(int buffer) const { return engine.labels(buffer); }
+};
+
+struct InterpreterMemory {
+  Interpreter& interpreter;
+  [[nodiscard]] Numbers& floats(int buffer) const { return interpreter.buffer(buffer); }
+  [[nodiscard]] Numbers& labels(int buffer) const { return interpreter.buffer(buffer); }
+};
+
+}  // namespace
+
+Outcome run_in_double(const model::Graph& graph, const RanksOptions& options) {
+  Interpreter interpreter(schedule::lower(graph, plan::serial_plan(graph), 0, options.lower));
+  const InterpreterMemory memory{interpreter};
+  fill(interpreter.schedule(), memory, graph, options.data);
+  Outcome outcome;
+  for (int run = 1; run <= options.runs; ++run) {
+    interpreter.run({.step = run, .seed = 7, .learning_rate = options.learning_rate});
+    outcome.losses.push_back(interpreter.buffer(interpreter.schedule().losses.front()).back());
+  }
+  collect(interpreter.schedule(), memory, graph, options, outcome);
+  return outcome;
+}
+
+Outcome run_ranks(const model::Graph& graph, const plan::Plan& plan, const RanksOptions& options) {
+  Outcome outcome;
+  std::mutex mutex;
+  run_threads(plan.ranks, [&](comm::Comm& comm) {
+    schedule::Schedule schedule = schedule::lower(graph, plan, comm.rank(), options.lower);
+    check_bounds(schedule);
+    engine::Engine engine(std::move(schedule), comm, {.threads = 1, .before_allocation = {}});
+    const EngineMemory memory{engine};
+    fill(engine.schedule(), memory, graph, options.data);
+    std::vector<double> losses;
+    for (int run = 1; run <= options.runs; ++run) {
+      engine.run({.step = run, .seed = 7, .learning_rate = options.learning_rate});
+      losses.push_back(engine.losses().back());
+    }
+    const std::lock_guard lock(mutex);
+    if (outcome.losses.empty()) outcome.losses = losses;
+    EXPECT_EQ(outcome.losses, losses) << "rank " << comm.rank() << " has another loss";
+    collect(engine.schedule(), memory, graph, options, outcome);
+    expect_traffic_as_scheduled(comm, engine.schedule(), options.runs);
+  });
+  return outcome;
+}
+
+std::string difference(const Outcome& actual, const Outcome& expected) {
+  if (actual.losses != expected.losses)
+    return fmt::format("loss {} instead of {}", actual.losses.back(), expected.losses.back());
+  const auto compare = [](const std::string& name, const std::vector<float>& a, const std::vector<float>& b) {
+    if (a.size() != b.size()) return fmt::format("{} has {} items instead of {}", name, a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (a[i] != b[i]) return fmt::format("{}[{}] is {} instead of {}", name, i, a[i], b[i]);
+    }
+    return std::string();
+  };
+  if (std::string text = compare("output", actual.output, expected.output); !text.empty()) return text;
+  for (const auto& [name, values] : expected.tensors) {
+    const auto found = actual.tensors.find(name);
+    if (found == actual.tensors.end()) return name + " is missing";
+    if (std::string text = compare(name, found->second, values); !text.empty()) return text;
+  }
+  return "";
+}
+
+std::map<std::string, double> errors(const Outcome& actual, const Outcome& expected) {
+  const auto norm = [](const std::vector<float>& values) {
+    return std::sqrt(std::inner_product(values.begin(), values.end(), values.begin(), 0.0));
+  };
+  double largest = 0;
+  for (const auto& [name, values] : expected.tensors) largest = std::max(largest, norm(values));
+  std::map<std::string, double> result;
+  const auto compare = [&](const std::string& name, const std::vector<float>& a, const std::vector<float>& b,
+                           double floor) {
+    std::vector<float> gap(b.size());
+    for (std::size_t i = 0; i < b.size(); ++i) gap[i] = a.at(i) - b[i];
+    result[name] = norm(gap) == 0 ? 0 : norm(gap) / std::max(norm(b), floor);
+  };
+  compare("output", actual.output, expected.output, 1e-30);
+  // A gradient that should vanish, like that of a bias before a normalisation, is measured against the others.
+  for (const auto& [name, values] : expected.tensors) compare(name, actual.tensors.at(name), values, 0.1 * largest);
+  return result;
+}
+
+}  // namespace orthant::test

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "orthant/schedule/schedule.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace orthant::test {
+
+/// What the numbers of inputs, targets and parameters are: functions of their global position, whatever the cut.
+enum class Data {
+  integers,  ///< small whole numbers: sums are exact in any order
+  reals,
+};
+
+/// What all ranks together came to, put together to whole tensors.
+struct Outcome {
+  std::vector<double> losses;                         ///< of each run, the weighted sum
+  std::vector<float> output;                          ///< of the last run; NCDHW
+  std::map<std::string, std::vector<float>> tensors;  ///< gradients, or weights after updates, in the order of files
+};
+
+struct RanksOptions {
+  Data data = Data::integers;
+  int runs = 1;
+  double learning_rate = 0.01;
+  schedule::LowerOptions lower{};
+};
+
+/// Runs `graph` under `plan` with as many threads as it has ranks, each with an Engine of its own. Fails (as a gtest
+/// expectation) if ranks disagree about what all of them should know, or if what was sent is not what the schedules
+/// say.
+Outcome run_ranks(const model::Graph& graph, const plan::Plan& plan, const RanksOptions& options);
+
+/// The same on one rank in double, by the reference definitions.
+Outcome run_in_double(const model::Graph& graph, const RanksOptions& options);
+
+/// Where two outcomes differ, bit for bit; "" if nowhere.
+std::string difference(const Outcome& actual, const Outcome& expected);
+/// The relative error of the output and of every tensor, in the Euclidean norm.
+std::map<std::string, double> errors(const Outcome& actual, const Outcome& expected);
+
+}  // namespace orthant::test
