@@ -39,7 +39,7 @@ class Chooser {
       if (suits(group, grid)) return grid;
     }
     const std::int64_t samples = std::min<std::int64_t>(shape(group).n, ranks_);
-    const std::int64_t most = samples * std::min<std::int64_t>(shape(group).c, ranks_) * most_blocks(group);
+    const std::int64_t most = samples * std::min<std::int64_t>(most_channels(group), ranks_) * most_blocks(group);
     for (int ranks = static_cast<int>(std::min<std::int64_t>(ranks_, most)); ranks > 1; --ranks) {
       if (const Grid grid = mixed(group, ranks); tensor::parts(grid) == ranks) return grid;
     }
@@ -48,16 +48,26 @@ class Chooser {
 
   /// Any grid of so many parts that suits the group; samples are cut first, then channels, then space.
   [[nodiscard]] Grid mixed(const Group& group, int ranks) const {
-    for (int n = ranks; n >= 1; --n) {
-      if (ranks % n != 0 || shape(group).n < n) continue;
-      for (int c = ranks / n; c >= 1; --c) {
-        const int blocks = ranks / n / c;
-        if ((ranks / n) % c != 0 || shape(group).c < c || most_blocks(group) < blocks) continue;
-        const Grid grid = in_space(group, {.n = n, .c = c}, blocks);
+    const std::int64_t channels = most_channels(group);
+    const std::int64_t blocks = most_blocks(group);
+    for (int n = static_cast<int>(std::min<std::int64_t>(ranks, shape(group).n)); n >= 1; --n) {
+      if (ranks % n != 0) continue;
+      for (int c = static_cast<int>(std::min<std::int64_t>(ranks / n, channels)); c >= 1; --c) {
+        if ((ranks / n) % c != 0 || ranks / n / c > blocks) continue;
+        const Grid grid = in_space(group, {.n = n, .c = c}, ranks / n / c);
         if (tensor::parts(grid) == ranks) return grid;
       }
     }
     return {};
+  }
+
+  /// A bound of the number of parts into which channels can be cut.
+  [[nodiscard]] std::int64_t most_channels(const Group& group) const {
+    const bool together = std::any_of(group.begin(), group.end(), [&](int member) {
+      const auto misfit = fit_.misfit(member, {.c = 2});
+      return misfit && misfit->kind == Misfit::Kind::all_channels;
+    });
+    return together ? 1 : shape(group).c;
   }
 
   /// A bound of the number of blocks into which space can be cut.

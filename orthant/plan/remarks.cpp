@@ -101,8 +101,9 @@ class Remarks {
     if (used == 1) return fmt::format("on 1 of {} ranks", ranks);
     const std::string text = to_text(compact(node));
     if (used < ranks) return fmt::format("on {} of {} ranks ({})", used, ranks, text);
-    if (node.grid.d * node.grid.h * node.grid.w > 1) return fmt::format("cut over space ({}) instead", text);
-    return fmt::format("cut over {} ({}) instead", node.grid.c > 1 ? "filters" : "samples", text);
+    const bool space = node.grid.d * node.grid.h * node.grid.w > 1;
+    const char* axes = node.grid.c == 1 ? (space ? "space" : "samples") : (space ? "filters and space" : "filters");
+    return fmt::format("cut over {} ({}) instead", axes, text);
   }
 
   const Plan& plan_;

@@ -24,6 +24,8 @@ using tensor::Grid;
 const std::array<std::string, 7> names{"data",     "spatial",     "filter",      "channel",
                                        "pipeline", "data+filter", "data+spatial"};
 
+constexpr int most_ranks = 1 << 20;
+
 int node_count(const Graph& graph) { return static_cast<int>(graph.nodes.size()); }
 const model::Node& at(const Graph& graph, int node) { return graph.nodes[static_cast<std::size_t>(node)]; }
 
@@ -53,10 +55,22 @@ Grid best_spatial(const Graph& graph, int parts) {
   return best;
 }
 
+/// A bound of the number of blocks into which some layer can be cut.
+std::int64_t most_blocks(const Graph& graph) {
+  const Fit fit(graph, graph.nodes.front().shape.n);
+  std::int64_t most = 1;
+  for (int node = 0; node < node_count(graph); ++node) {
+    std::int64_t blocks = 1;
+    for (const tensor::Dim dim : tensor::spatial_dims) blocks *= fit.most_parts(node, dim);
+    most = std::max(most, blocks);
+  }
+  return most;
+}
+
 CompactGrid spatial_part(const Graph& graph, const std::string& name, int parts) {
   const Grid grid = best_spatial(graph, parts);
   if (parts > 1 && tensor::parts(grid) == 1) {
-    int fewer = parts - 1;
+    int fewer = static_cast<int>(std::min<std::int64_t>(parts - 1, most_blocks(graph)));
     while (fewer > 1 && tensor::parts(best_spatial(graph, fewer)) == 1) --fewer;
     fail(Exit::does_not_fit, "{}: no layer of {} can be cut into {} blocks; at most {} fit, e.g. --strategy {}", name,
          graph.name, parts, fewer, fewer > 1 ? fmt::format("spatial --ranks {}", fewer) : "filter");
@@ -97,8 +111,15 @@ CompactGrid nearest_grid(const Graph& graph, const CompactGrid& asked, const Fit
   grid.d = std::min(grid.d, fit.most_parts(node, tensor::Dim::d));
   grid.h = std::min(grid.h, fit.most_parts(node, tensor::Dim::h));
   grid.w = std::min(grid.w, fit.most_parts(node, tensor::Dim::w));
-  for (; grid.c > 1 && !suits_some(graph, grid, fit); --grid.c) {
-    for (grid.f = asked.f; grid.f > 1 && !suits_some(graph, grid, fit);) --grid.f;
+  std::int64_t channels = 1;
+  for (const model::Node& layer : graph.nodes) channels = std::max(channels, layer.shape.c);
+  grid.c = static_cast<int>(std::min<std::int64_t>(grid.c, channels));
+  grid.f = static_cast<int>(std::min<std::int64_t>(grid.f, channels));
+  const int most_f = grid.f;
+  while (grid.c > 1 && !suits_some(graph, grid, fit)) {
+    grid.f = most_f;
+    while (grid.f > 1 && !suits_some(graph, grid, fit)) --grid.f;
+    if (!suits_some(graph, grid, fit)) --grid.c;
   }
   while (grid.f > 1 && !suits_some(graph, grid, fit)) --grid.f;
   return grid;
@@ -149,7 +170,7 @@ void check_stages_use_ranks(const Plan& plan, const CompactGrid& asked) {
 std::span<const std::string> strategy_names() { return names; }
 
 CompactGrid strategy_grid(const Graph& graph, const std::string& name, int ranks) {
-  if (ranks < 1) fail(Exit::usage, "{} ranks; at least 1 is needed", ranks);
+  if (ranks < 1 || ranks > most_ranks) fail(Exit::usage, "{} ranks; 1 to {} are supported", ranks, most_ranks);
   if (name == "data") return {.n = ranks};
   if (name == "spatial") return spatial_part(graph, name, ranks);
   if (name == "filter") return {.f = ranks};

@@ -22,7 +22,7 @@ CompactGrid strategy_grid(const model::Graph& graph, const std::string& name, in
 Plan make_plan(const model::Graph& graph, const CompactGrid& asked);
 Plan make_plan(const model::Graph& graph, const std::string& name, int ranks);
 
-/// One line per run of nodes that are cut in another way than asked, with the reason:
+/// One line per run of nodes that a verified plan cuts in another way than asked, with the reason:
 /// "conv6 to pool7: 2 cells deep, too small for d4; cut over filters (f4) instead".
 std::vector<std::string> remarks(const Plan& plan, const model::Graph& graph, const CompactGrid& asked);
 /// The same against main_grid().

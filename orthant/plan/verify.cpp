@@ -60,7 +60,8 @@ void check_work(const Plan& plan, const Graph& graph) {
     const tensor::Distribution dst = distribution(plan, graph, node);
     for (int part = 0; part < tensor::parts(dst.grid); ++part) {
       const int rank = dst.first_rank + part;
-      if (!tensor::is_empty(tensor::owned_box(dst, rank))) works[static_cast<std::size_t>(rank)] = true;
+      auto&& working = works[static_cast<std::size_t>(rank)];
+      working = working || !tensor::is_empty(tensor::owned_box(dst, rank));
     }
   }
   const auto idle = std::find(works.begin(), works.end(), false);

@@ -64,6 +64,8 @@ TEST(Strategy, ErrorsNameWhatCanRun) {
   EXPECT_EQ(error("spatial", 4099),
             "spatial: no layer of cosmoflow can be cut into 4099 blocks; at most 4096 fit, e.g. --strategy spatial "
             "--ranks 4096");
+  EXPECT_EQ(error("data", 0), "0 ranks; 1 to 1048576 are supported");
+  EXPECT_NE(error("spatial", 1 << 20), "no error");
   EXPECT_EQ(grid_error("d32"),
             "d32 suits no layer of cosmoflow: conv1: 32 cells deep, too small for d32; the nearest that does is --grid "
             "d16");
@@ -72,6 +74,11 @@ TEST(Strategy, ErrorsNameWhatCanRun) {
             "--grid f2048");
   EXPECT_EQ(message_of([] { (void)make_plan(network("vgg16", "3x224x224", 1), parse_grid("d2")); }),
             "d2: vgg16 is 2-D; cut height and width instead, e.g. --grid h2");
+}
+
+TEST(Strategy, OneRankIsTheSerialPlan) {
+  const model::Graph graph = network("unet3d", "1x16x16x16", 2);
+  for (const std::string& name : strategy_names()) EXPECT_EQ(make_plan(graph, name, 1), serial_plan(graph)) << name;
 }
 
 TEST(Strategy, TailLayersAreCutInOtherWays) {
