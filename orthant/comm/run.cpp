@@ -145,7 +145,7 @@ int run(const std::function<int(Comm&)>& body, const RunOptions& options) {
 
 void let_rank_0_fail_first() {
   const std::optional<Launched> job = launched();
-  if (job && job->rank != 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  if (job && job->rank != 0) std::this_thread::sleep_for(std::chrono::seconds(2));
 }
 
 }  // namespace orthant::comm

@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 namespace orthant::comm {
 namespace {
@@ -41,17 +43,64 @@ std::string culprits_text(const Board& board) {
   return text;
 }
 
+int open_process(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
+
+bool has_ended(int process) {
+  pollfd file{process, POLLIN, 0};
+  return process >= 0 && poll(&file, 1, 0) == 1;
+}
+
+/// What the launcher would have removed, had it not been killed: Open MPI's shared memory and its temporary directory.
+void clean_up_after(pid_t launcher) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find("/dev/shm/vader_segment");
+    if (path != std::string::npos) unlink(line.substr(path).c_str());
+  }
+  const char* folder = std::getenv("PMIX_SERVER_TMPDIR");
+  if (folder == nullptr) return;
+  const std::filesystem::path path(folder);
+  // A variable of the environment says what to delete: it must look like the directory of that very launcher.
+  if (path.filename() != fmt::format("pid.{}", launcher) ||
+      !path.parent_path().filename().string().starts_with("ompi."))
+    return;
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+  std::filesystem::remove(path.parent_path(), ignored);
+}
+
+// A signal handler can reach nothing but globals.
+std::atomic<int> terminate_wake{-1};
+std::atomic<bool> terminate_asked{false};
+
+void ask_to_terminate(int /*signal*/) {
+  terminate_asked = true;
+  eventfd_write(terminate_wake, 1);
+}
+
 }  // namespace
 
 Watchdog::Watchdog(Options options)
-    : options_(std::move(options)), wake_(eventfd(0, EFD_CLOEXEC)), thread_([this] { watch(); }) {}
+    : options_(std::move(options)),
+      launcher_pid_(getppid()),
+      launcher_(open_process(launcher_pid_)),
+      wake_(eventfd(0, EFD_CLOEXEC)) {
+  terminate_wake = wake_;
+  struct sigaction action {};
+  action.sa_handler = ask_to_terminate;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, &old_action_);
+  thread_ = std::thread([this] { watch(); });
+}
 
 Watchdog::~Watchdog() {
+  sigaction(SIGTERM, &old_action_, nullptr);
   is_over_ = true;
   eventfd_write(wake_, 1);
   thread_.join();
   detach();
   close(wake_);
+  if (launcher_ >= 0) close(launcher_);
 }
 
 void Watchdog::enter(const char* what, const Transfer* transfer) noexcept {
@@ -80,7 +129,7 @@ void Watchdog::attach(Board& board) {
   board_ = &board;
   if (board.members().size() < 2) return;
   const Board::Member& next = board.members()[(board.me() + 1) % board.members().size()];
-  neighbour_ = static_cast<int>(syscall(SYS_pidfd_open, next.pid, 0));
+  neighbour_ = open_process(next.pid);
   eventfd_write(wake_, 1);
 }
 
@@ -95,14 +144,14 @@ void Watchdog::watch() {
   milliseconds waited{};
   Clock::time_point last = Clock::now();
   while (true) {
-    std::array<pollfd, 2> files{{{wake_, POLLIN, 0}, {neighbour_.load(), POLLIN, 0}}};
+    std::array<pollfd, 3> files{{{wake_, POLLIN, 0}, {neighbour_.load(), POLLIN, 0}, {launcher_, POLLIN, 0}}};
     poll(files.data(), files.size(), static_cast<int>(period.count()));
     if (is_over_) return;
-    if ((files[0].revents & POLLIN) != 0) {
+    if (files[0].revents != 0) {
       eventfd_t count = 0;
       eventfd_read(wake_, &count);
     }
-    if ((files[1].revents & POLLIN) != 0 && neighbour_.load() == files[1].fd) end_for_neighbour();
+    check_processes(files[1].revents != 0 && neighbour_.load() == files[1].fd, files[2].revents != 0);
 
     const Clock::time_point now = Clock::now();
     // A longer tick means that this process did not run, and then the wait is not the others' fault.
@@ -113,6 +162,21 @@ void Watchdog::watch() {
     number = number_.load();
     if (waited >= options_.timeout) end_wait(number, waited);
   }
+}
+
+void Watchdog::check_processes(bool neighbour_ended, bool launcher_ended) {
+  if (launcher_ended) {
+    clean_up_after(launcher_pid_);
+    _exit(static_cast<int>(Exit::internal));
+  }
+  if (terminate_asked) {
+    // The launcher ends the ranks because one of them has ended, or because it was told to. In the second case all are
+    // still there now, and the pause lets all of them see that.
+    if (has_ended(neighbour_)) end_for_neighbour();
+    std::this_thread::sleep_for(milliseconds(100));
+    _exit(128 + SIGTERM);
+  }
+  if (neighbour_ended) end_for_neighbour();
 }
 
 void Watchdog::end_wait(std::uint64_t number, milliseconds waited) {
@@ -146,14 +210,15 @@ void Watchdog::end_for_neighbour() {
   Board& board = *board_.load();
   const auto [rank, pid] = board.members()[(board.me() + 1) % board.members().size()];
   if (board.claim()) {
-    print_error(fmt::format(
-        "rank {} (pid {}) ended without a message; was it killed? 137 as the exit code of the job means SIGKILL, often "
-        "for want of memory",
-        rank, pid));
+    print_error(
+        fmt::format("rank {} (pid {}) ended without a message; if the job's exit code is 137, it was killed, often for "
+                    "want of memory",
+                    rank, pid));
   }
-  // The launcher has the code that the rank left with, and is about to end us; this is for launchers that do not.
+  // The launcher knows the code that the rank left with, and is about to end us; this is for launchers that do not.
   std::this_thread::sleep_for(std::chrono::seconds(3));
   options_.end(Exit::internal);
+  _exit(static_cast<int>(Exit::internal));
 }
 
 milliseconds watchdog_timeout() {

@@ -3,6 +3,8 @@
 #include "orthant/base/error.hpp"
 #include "orthant/comm/comm.hpp"
 
+#include <csignal>
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -13,8 +15,9 @@ namespace orthant::comm {
 
 class Board;
 
-/// A thread that ends the job when this rank waits too long for the others, or when its neighbour on the machine ends
-/// without a word. It makes no MPI call. The time that the whole process is stopped does not count as waiting.
+/// A thread that ends the job when this rank waits too long for the others, when its neighbour on the machine ends
+/// without a word, or when the launcher is gone. It makes no MPI call. The time that the whole process is stopped does
+/// not count as waiting. SIGTERM, where nobody else handles it, ends this process through it. One per process.
 class Watchdog {
  public:
   struct Options {
@@ -46,9 +49,11 @@ class Watchdog {
   };
 
   void watch();
+  /// Looks at what happened to other processes; ends this one if need be.
+  void check_processes(bool neighbour_ended, bool launcher_ended);
   /// Prints and ends the job, unless the wait with this number is over.
   void end_wait(std::uint64_t number, std::chrono::milliseconds waited);
-  void end_for_neighbour();
+  [[noreturn]] void end_for_neighbour();
   [[nodiscard]] std::string wait_text() const;
 
   Options options_;
@@ -58,8 +63,11 @@ class Watchdog {
   std::atomic<bool> is_ending_{false};
   std::atomic<Board*> board_{nullptr};
   std::atomic<int> neighbour_{-1};  ///< a pidfd
+  pid_t launcher_pid_;
+  int launcher_ = -1;               ///< a pidfd
+  int wake_ = -1;                   ///< an eventfd
+  struct sigaction old_action_ {};  ///< for SIGTERM
   std::atomic<bool> is_over_{false};
-  int wake_ = -1;  ///< an eventfd
   std::thread thread_;
 };
 

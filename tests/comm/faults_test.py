@@ -1,0 +1,167 @@
+"""Ranks that fail in every way while the others wait: the job ends soon, says why in one line, and leaves nothing behind."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import uuid
+
+PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
+SECONDS_TO_END = 10
+WATCHDOG_SECONDS = 3
+ENDED = r"^error: rank {} \(pid \d+\) ended without a message"
+STOPPED = r"^error: rank \d: waited \d s in {}.*; rank {} \(pid \d+\) is stopped; .*ORTHANT_WATCHDOG_SECONDS"
+
+# fault, failing rank (None: all), exit code, what the one line on stderr must match
+FAULTS = [
+    ("none", None, 0, None),
+    ("early", None, 64, "^error: this happens before MPI is started$"),
+    ("agree", None, 66, "^error: cannot open 'x.npy'$"),
+    ("agree", 2, 66, "^error: rank 2: cannot open 'x.npy'$"),
+    ("on_root", None, 66, "^error: cannot open 'x.npy'$"),
+    ("code", 1, 87, None),
+    ("throw", None, 65, r"^error: rank \d: the sample is bad$"),
+    ("throw", 1, 65, "^error: rank 1: the sample is bad$"),
+    ("bad_alloc", 0, 71, "^error: rank 0: out of memory; "),
+    ("noexcept", 2, 65, "^error: rank 2: thrown in noexcept code$"),
+    ("thread", 1, 65, "^error: rank 1: thrown in a thread$"),
+    ("exit", 1, 3, ENDED.format(1)),
+    ("kill", 0, 137, ENDED.format(0)),
+    ("kill", 2, 137, ENDED.format(2)),
+    ("stop", 1, 86, STOPPED.format("turn of the ring, ring: nothing (from|taken by) rank", 1)),
+    ("hang", 2, 86, r"^error: rank \d: waited \d s in turn of the ring, .*; rank 2 \(pid \d+\) computes or hangs; "),
+    ("collective-kill", 1, 137, ENDED.format(1)),
+    ("collective-stop", 0, 86, STOPPED.format("a barrier", 0)),
+    ("collective-throw", 2, 65, "^error: rank 2: the sample is bad$"),
+]
+
+
+def processes_with(token):
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if token.encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+def shared_memory():
+    return {p.name for p in pathlib.Path("/dev/shm").iterdir() if p.name.startswith("vader_segment")}
+
+
+def until(condition, seconds):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+class Faults(unittest.TestCase):
+    def start(self, *arguments, ranks=3, threads=1):
+        """The program on several ranks; the token after its arguments finds its processes."""
+        self.token = uuid.uuid4().hex
+        self.shared_memory_before = shared_memory()
+        environment = {**os.environ, "ORTHANT_WATCHDOG_SECONDS": str(WATCHDOG_SECONDS)}
+        command = [PROGRAM, "--ranks", ranks, threads, *arguments, self.token]
+        return subprocess.Popen([str(word) for word in command], env=environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    def finish(self, process):
+        """stdout and the lines of stderr without the warning of too few processors; kills what is left after a failure."""
+        try:
+            out, err = process.communicate(timeout=SECONDS_TO_END + WATCHDOG_SECONDS)
+        finally:
+            for pid in processes_with(self.token) if process.returncode is None else []:
+                os.kill(pid, signal.SIGKILL)
+        return out, [line for line in err.splitlines() if not line.startswith("warning: ")]
+
+    def expect_nothing_left(self):
+        self.assertTrue(until(lambda: not processes_with(self.token), 5), "processes are left")
+        self.assertTrue(until(lambda: not (shared_memory() - self.shared_memory_before), 5), "shared memory is left")
+
+    def test_job_ends_with_the_code_and_one_line(self):
+        for fault, rank, code, message in FAULTS:
+            with self.subTest(fault=fault, rank=rank):
+                process = self.start(fault, -1 if rank is None else rank)
+                out, errors = self.finish(process)
+
+                self.assertEqual((process.returncode, out), (code, ""), errors)
+                self.assertEqual(len(errors), 0 if message is None else 1, errors)
+                if message is not None:
+                    self.assertRegex(errors[0], message)
+                self.expect_nothing_left()
+
+    def test_abort_has_a_backtrace_before_the_line(self):
+        process = self.start("abort", 1)
+        _, errors = self.finish(process)
+
+        self.assertEqual(process.returncode, 134, errors)
+        self.assertTrue(any(re.match(ENDED.format(1), line) for line in errors), errors)
+        self.expect_nothing_left()
+
+    def test_launcher_that_is_ended_takes_its_ranks_along(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+            with self.subTest(signal=number.name):
+                process = self.start("wait", -1)
+                for _ in range(3):
+                    self.assertIn("processors", process.stdout.readline())
+                process.send_signal(number)
+                _, errors = self.finish(process)
+
+                self.assertNotEqual(process.returncode, 0)
+                self.assertEqual(errors, [])
+                self.expect_nothing_left()
+
+    def test_one_rank_needs_no_launcher(self):
+        for fault, code, message in (("collective-throw", 65, "error: the sample is bad\n"), ("agree", 66, "error: cannot open 'x.npy'\n"),
+                                     ("collective-none", 0, "")):
+            result = subprocess.run([PROGRAM, fault, "0"], capture_output=True, text=True)
+            self.assertEqual((result.returncode, result.stderr), (code, message))
+
+    def test_bad_timeout_is_refused(self):
+        environment = {**os.environ, "ORTHANT_WATCHDOG_SECONDS": "soon"}
+        result = subprocess.run([PROGRAM, "--ranks", "2", "1", "none"], env=environment, capture_output=True, text=True)
+
+        self.assertEqual(result.returncode, 64, result.stderr)
+        self.assertIn("ORTHANT_WATCHDOG_SECONDS is 'soon'", result.stderr)
+
+
+class Binding(unittest.TestCase):
+    def bindings(self, ranks, threads):
+        """Per rank: the processors it may run on and its number of threads."""
+        result = subprocess.run([PROGRAM, "--ranks", str(ranks), str(threads), "binding"], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = sorted(result.stdout.splitlines())
+        self.assertEqual(len(lines), ranks)
+        return [re.search(r"processors (\S+), (\d+) threads", line).groups() for line in lines], result.stderr
+
+    def test_ranks_that_fit_have_processors_of_their_own(self):
+        processors = len(os.sched_getaffinity(0))
+        found, warnings = self.bindings(processors, 1)
+
+        self.assertEqual(len({p for p, _ in found}), processors)
+        self.assertEqual({t for _, t in found}, {"1"})
+        self.assertEqual(warnings, "")
+
+    def test_more_ranks_than_processors_share_them(self):
+        found, warnings = self.bindings(len(os.sched_getaffinity(0)) + 1, 1)
+
+        self.assertEqual(len({p for p, _ in found}), 1)
+        self.assertRegex(warnings, r"^warning: \d+ ranks of 1 thread on \d+ processors?: ")
+
+    def test_missing_mpirun_is_an_error_that_names_the_package(self):
+        environment = {**os.environ, "PATH": "/nowhere"}
+        result = subprocess.run([PROGRAM, "--ranks", "2", "1", "none"], env=environment, capture_output=True, text=True)
+
+        self.assertEqual(result.returncode, 66)
+        self.assertIn("apt-get install openmpi-bin", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
