@@ -30,7 +30,8 @@ function(orthant_test path)
     return()
   endif()
   target_link_libraries(${name} PRIVATE orthant_mpi_main)
-  set(environment OMP_NUM_THREADS=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
+  # Under mpirun stdout looks like a terminal.
+  set(environment GTEST_COLOR=no OMP_NUM_THREADS=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
   if(ORTHANT_SANITIZE)
     # What Open MPI does inside is its own affair. Its plug-ins are unloaded before leaks are reported: only whole stacks name it.
     list(APPEND environment

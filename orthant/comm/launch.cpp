@@ -4,8 +4,10 @@
 #include "orthant/base/format.hpp"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -72,6 +74,18 @@ std::string find_program(const std::string& name) {
   return "";
 }
 
+/// mpirun hangs where it cannot open enough files.
+void allow_open_files(int ranks) {
+  const rlim_t wanted = 128 + 16 * static_cast<rlim_t>(ranks);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  if (limit.rlim_max < wanted)
+    fail(Exit::does_not_fit, "{} ranks need {} open files, but {} are allowed; raise the limit (ulimit -n)", ranks,
+         wanted, limit.rlim_max);
+  limit.rlim_cur = wanted;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 std::string this_program() {
   std::array<char, 4096> path{};
   const ssize_t length = readlink("/proc/self/exe", path.data(), path.size() - 1);
@@ -108,7 +122,9 @@ Processors processors() {
     cores.insert(siblings.empty() ? fmt::format("{}", processor) : siblings);
   }
   const int threads = std::max(1, static_cast<int>(allowed.size()));
-  return {.cores = std::max(1, static_cast<int>(cores.size())), .threads = threads};
+  return {.cores = std::max(1, static_cast<int>(cores.size())),
+          .threads = threads,
+          .is_part = threads < sysconf(_SC_NPROCESSORS_ONLN)};
 }
 
 LaunchCommand launch_command(const LaunchRequest& request, const Processors& processors) {
@@ -124,7 +140,10 @@ LaunchCommand launch_command(const LaunchRequest& request, const Processors& pro
   }
 
   const std::int64_t wanted = std::int64_t{request.ranks} * request.threads;
-  if (wanted <= processors.threads) {
+  if (wanted <= processors.threads && processors.is_part) {
+    // mpirun would bind to processors that it may not use itself; unbound, the ranks inherit what it may use.
+    add({"--oversubscribe", "--bind-to", "none"});
+  } else if (wanted <= processors.threads) {
     // With hyper-threading a rank has whole cores as long as there are enough of them.
     if (wanted > processors.cores) add({"--use-hwthread-cpus"});
     add({"--bind-to", wanted > processors.cores ? "hwthread" : "core", "--map-by"});
@@ -155,6 +174,7 @@ void launch(int ranks, int threads, int argc, const char* const* argv) {
   const std::string mpirun = find_program(command.words.front());
   if (mpirun.empty())
     fail(Exit::missing_input, "mpirun is not installed, and --ranks needs it; on Debian: apt-get install openmpi-bin");
+  allow_open_files(ranks);
   if (!command.warning.empty()) fmt::print(stderr, "warning: {}\n", command.warning);
   for (const auto& [name, value] : command.environment)
     setenv(name.c_str(), value.c_str(), name == "OMP_NUM_THREADS" ? 1 : 0);

@@ -20,7 +20,8 @@ std::optional<Launched> launched();
 /// The processors this process may run on.
 struct Processors {
   int cores = 1;
-  int threads = 1;  ///< hardware threads; more than cores with hyper-threading
+  int threads = 1;       ///< hardware threads; more than cores with hyper-threading
+  bool is_part = false;  ///< the machine has more, which this process may not use
 };
 Processors processors();
 

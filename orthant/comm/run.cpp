@@ -109,6 +109,8 @@ int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const 
     board = std::make_unique<Board>(*comm);
     job_board = board.get();
     watchdog.attach(*board);
+    // From here on every rank is watched.
+    comm->barrier();
 
     const int code = run_body(*comm, body);
 

@@ -119,8 +119,9 @@ class Faults(unittest.TestCase):
                 self.expect_nothing_left()
 
     def test_one_rank_needs_no_launcher(self):
-        for fault, code, message in (("collective-throw", 65, "error: the sample is bad\n"), ("agree", 66, "error: cannot open 'x.npy'\n"),
-                                     ("collective-none", 0, "")):
+        cases = [("collective-throw", 65, "error: the sample is bad\n"), ("agree", 66, "error: cannot open 'x.npy'\n"),
+                 ("collective-none", 0, "")]
+        for fault, code, message in cases:
             result = subprocess.run([PROGRAM, fault, "0"], capture_output=True, text=True)
             self.assertEqual((result.returncode, result.stderr), (code, message))
 
@@ -154,6 +155,18 @@ class Binding(unittest.TestCase):
 
         self.assertEqual(len({p for p, _ in found}), 1)
         self.assertRegex(warnings, r"^warning: \d+ ranks of 1 thread on \d+ processors?: ")
+
+    def test_part_of_the_machine_is_not_left(self):
+        processor = str(max(os.sched_getaffinity(0)))
+        result = subprocess.run(["taskset", "-c", processor, PROGRAM, "--ranks", "1", "1", "binding"], capture_output=True, text=True)
+
+        self.assertIn(f"processors {processor}, ", result.stdout, result.stderr)
+
+    def test_too_few_open_files_are_an_error(self):
+        result = subprocess.run(["prlimit", "--nofile=40:40", PROGRAM, "--ranks", "2", "1", "none"], capture_output=True, text=True)
+
+        self.assertEqual(result.returncode, 71)
+        self.assertIn("ulimit -n", result.stderr)
 
     def test_missing_mpirun_is_an_error_that_names_the_package(self):
         environment = {**os.environ, "PATH": "/nowhere"}

@@ -41,6 +41,14 @@ TEST(Launch, HyperThreadsAreUsedOnlyWhenCoresAreFew) {
             "mpirun --quiet -np 4 -x OMP_NUM_THREADS --use-hwthread-cpus --bind-to hwthread --map-by slot:PE=2 /bin/p");
 }
 
+TEST(Launch, APartOfTheMachineIsInheritedAndNotBound) {
+  const LaunchCommand command =
+      launch_command({.ranks = 2, .threads = 1, .program = "/bin/p"}, {.cores = 2, .threads = 2, .is_part = true});
+
+  EXPECT_EQ(words_of(command), "mpirun --quiet -np 2 -x OMP_NUM_THREADS --oversubscribe --bind-to none /bin/p");
+  EXPECT_EQ(command.warning, "");
+}
+
 TEST(Launch, MoreRanksThanProcessorsShareThemWithAWarning) {
   const LaunchCommand command =
       launch_command({.ranks = 4, .threads = 1, .program = "/bin/p", .is_root = true}, {.cores = 2, .threads = 2});
