@@ -186,7 +186,10 @@ void Watchdog::end_wait(std::uint64_t number, milliseconds waited) {
     return;
   }
   Board* board = board_;
-  if (board == nullptr || board->claim()) {
+  if (board != nullptr && !board->claim()) {
+    // Somebody else says so and ends the job.
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+  } else {
     print_error(fmt::format(
         "rank {}: waited {:.0f} s in {}{}; if they only need longer, set ORTHANT_WATCHDOG_SECONDS to more than {:g}",
         options_.rank, std::chrono::duration<double>(waited).count(), wait_text(),
