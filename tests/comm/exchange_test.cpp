@@ -6,8 +6,26 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
+#include <cstdlib>
+#include <new>
 #include <numeric>
+
+namespace {
+
+std::atomic<std::int64_t> allocations{0};
+
+}  // namespace
+
+// Inlined, they look like a mismatch of new and free to GCC 12.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*bytes*/) noexcept { std::free(memory); }
 
 namespace orthant::comm {
 namespace {
@@ -86,6 +104,22 @@ TEST(Exchange, AllToAllAgainAndAgain) {
 
   EXPECT_EQ(ranks().traffic().at("again"),
             (Traffic{.messages = 20 * all.expected.messages, .bytes = 20 * all.expected.bytes}));
+}
+
+TEST(Exchange, SteadyTransfersAllocateNothing) {
+  AllToAll all("steady");
+  const std::int64_t before = allocations;
+
+  for (int turn = 0; turn < 20; ++turn) {
+    all.transfer->start();
+    if (turn % 2 == 0) {
+      all.transfer->wait();
+    } else {
+      while (!all.transfer->test()) ranks().progress();
+    }
+  }
+
+  EXPECT_EQ(allocations - before, 0);
 }
 
 TEST(Exchange, TwoTransfersInFlightMatchInTheOrderOfTheirStarts) {
