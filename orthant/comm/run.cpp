@@ -12,6 +12,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <exception>
@@ -25,6 +26,7 @@ using base::Exit;
 using base::fail;
 
 constexpr std::chrono::seconds fuse{3};
+constexpr std::chrono::milliseconds start_timeout{60'000};
 
 /// What std::terminate's handler, which has no arguments, must reach.
 std::atomic<Board*> job_board{nullptr};
@@ -98,7 +100,9 @@ int run_body(MpiComm& comm, const std::function<int(Comm&)>& body) {
 
 int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const RunOptions& options) {
   std::unique_ptr<Board> board;
-  Watchdog watchdog({.rank = job.rank, .timeout = watchdog_timeout(), .end = abort_job});
+  const std::chrono::milliseconds timeout = watchdog_timeout();
+  // A crowded machine takes long to start the ranks, whatever the timeout is good for later.
+  Watchdog watchdog({.rank = job.rank, .timeout = std::max(timeout, start_timeout), .end = abort_job});
   std::unique_ptr<MpiComm> comm;
   try {
     {
@@ -111,6 +115,7 @@ int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const 
     watchdog.attach(*board);
     // From here on every rank is watched.
     comm->barrier();
+    watchdog.set_timeout(timeout);
 
     const int code = run_body(*comm, body);
 

@@ -3,6 +3,7 @@
 #include "orthant/base/format.hpp"
 #include "orthant/comm/board.hpp"
 #include "orthant/comm/failure.hpp"
+#include "orthant/comm/run.hpp"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -82,6 +83,7 @@ void ask_to_terminate(int /*signal*/) {
 
 Watchdog::Watchdog(Options options)
     : options_(std::move(options)),
+      timeout_(options_.timeout),
       launcher_pid_(getppid()),
       launcher_(open_process(launcher_pid_)),
       wake_(eventfd(0, EFD_CLOEXEC)) {
@@ -139,11 +141,12 @@ void Watchdog::detach() {
 }
 
 void Watchdog::watch() {
-  const milliseconds period = std::clamp(options_.timeout / 20, milliseconds(10), milliseconds(500));
   std::uint64_t number = 0;
   milliseconds waited{};
   Clock::time_point last = Clock::now();
   while (true) {
+    const milliseconds timeout = timeout_;
+    const milliseconds period = std::clamp(timeout / 20, milliseconds(10), milliseconds(500));
     std::array<pollfd, 3> files{{{wake_, POLLIN, 0}, {neighbour_.load(), POLLIN, 0}, {launcher_, POLLIN, 0}}};
     poll(files.data(), files.size(), static_cast<int>(period.count()));
     if (is_over_) return;
@@ -160,7 +163,7 @@ void Watchdog::watch() {
     const bool is_same = depth_.load(std::memory_order_acquire) > 0 && number_.load() == number;
     waited = is_same ? waited + tick : milliseconds{};
     number = number_.load();
-    if (waited >= options_.timeout) end_wait(number, waited);
+    if (waited >= timeout) end_wait(number, waited);
   }
 }
 
@@ -190,10 +193,11 @@ void Watchdog::end_wait(std::uint64_t number, milliseconds waited) {
     // Somebody else says so and ends the job.
     std::this_thread::sleep_for(std::chrono::seconds(3));
   } else {
+    if (board == nullptr) let_rank_0_fail_first();
     print_error(fmt::format(
         "rank {}: waited {:.0f} s in {}{}; if they only need longer, set ORTHANT_WATCHDOG_SECONDS to more than {:g}",
         options_.rank, std::chrono::duration<double>(waited).count(), wait_text(),
-        board == nullptr ? "" : culprits_text(*board), std::chrono::duration<double>(options_.timeout).count()));
+        board == nullptr ? "" : culprits_text(*board), std::chrono::duration<double>(timeout_.load()).count()));
   }
   options_.end(Exit::watchdog);
 }

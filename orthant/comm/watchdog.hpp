@@ -37,6 +37,8 @@ class Watchdog {
   void enter(const char* what, const Transfer* transfer = nullptr) noexcept;
   void leave() noexcept;
 
+  /// How long a wait may last from now on.
+  void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
   /// From now on tells the other ranks of the machine what this one waits in, and watches the next of them.
   void attach(Board& board);
   /// The job is about to end: other ranks may, too.
@@ -57,6 +59,7 @@ class Watchdog {
   [[nodiscard]] std::string wait_text() const;
 
   Options options_;
+  std::atomic<std::chrono::milliseconds> timeout_;
   std::array<Frame, 4> frames_;  ///< from the outermost wait inwards
   std::atomic<int> depth_{0};
   std::atomic<std::uint64_t> number_{0};  ///< of the current outermost wait
