@@ -66,6 +66,7 @@ class Dense final : public Primitive {
   void backward_weights(std::span<void* const> arguments, Range outputs) const {
     dense::run(dense::BackwardWeightsCall{.shape = shape_,
                                           .outputs = outputs,
+                                          .accumulate = task_.accumulate,
                                           .src = src_at(arguments[0]),
                                           .diff_dst = dst_at(arguments[1]),
                                           .diff_weights = static_cast<float*>(arguments[2]),

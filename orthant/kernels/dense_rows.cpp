@@ -134,7 +134,8 @@ void scatter_rows(const Shape& shape, std::int64_t count, const float* diff_dst,
 void backward_data(const BackwardDataCall& call) {
   constexpr std::int64_t rows = 8;
   const Shape& shape = call.shape;
-  const std::int64_t chunk = std::clamp<std::int64_t>(sum_floats / shape.samples, 256, input_chunk);
+  const std::int64_t chunk =
+      std::clamp<std::int64_t>(sum_floats / std::max<std::int64_t>(shape.samples, 1), 256, input_chunk);
   for (std::int64_t i = call.inputs.begin; i < call.inputs.end; i += chunk) {
     const std::int64_t count = std::min(chunk, call.inputs.end - i);
     std::int64_t o = 0;
@@ -150,11 +151,15 @@ void backward_data(const BackwardDataCall& call) {
 
 /// diff_weights[r] = sum over samples of diff_dst[n][r] * src[n], over `count` inputs, for R rows.
 template <int R>
-void outer_rows(const Shape& shape, std::int64_t count, const float* src, const float* diff_dst, float* diff_weights) {
+void outer_rows(const BackwardWeightsCall& call, std::int64_t count, const float* src, const float* diff_dst,
+                float* diff_weights) {
+  const Shape& shape = call.shape;
   shared::for_lanes(count, [&](auto tag, std::int64_t i) HWY_ATTR {
     hn::Vec<decltype(tag)> sums[R];
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) sums[r] = hn::Zero(tag);
+    for (int r = 0; r < R; ++r) {
+      sums[r] = call.accumulate ? hn::LoadU(tag, diff_weights + r * shape.inputs + i) : hn::Zero(tag);
+    }
     for (std::int64_t n = 0; n < shape.samples; ++n) {
       const auto values = hn::LoadU(tag, src + n * shape.src_step + i);
 #pragma GCC unroll 8
@@ -174,15 +179,15 @@ void backward_weights(const BackwardWeightsCall& call) {
     const std::int64_t count = std::min(input_chunk, shape.inputs - i);
     std::int64_t o = call.outputs.begin;
     for (; o + rows <= call.outputs.end; o += rows) {
-      outer_rows<rows>(shape, count, call.src + i, call.diff_dst + o, call.diff_weights + o * shape.inputs + i);
+      outer_rows<rows>(call, count, call.src + i, call.diff_dst + o, call.diff_weights + o * shape.inputs + i);
     }
     for (; o < call.outputs.end; ++o) {
-      outer_rows<1>(shape, count, call.src + i, call.diff_dst + o, call.diff_weights + o * shape.inputs + i);
+      outer_rows<1>(call, count, call.src + i, call.diff_dst + o, call.diff_weights + o * shape.inputs + i);
     }
   }
   if (call.diff_bias == nullptr) return;
   for (std::int64_t o = call.outputs.begin; o < call.outputs.end; ++o) {
-    float sum = 0;
+    float sum = call.accumulate ? call.diff_bias[o] : 0;
     for (std::int64_t n = 0; n < shape.samples; ++n) sum += call.diff_dst[n * shape.dst_step + o];
     call.diff_bias[o] = sum;
   }

@@ -41,10 +41,11 @@ struct BackwardDataCall {
   float* diff_src = nullptr;
 };
 
-/// diff_weights = diff_dst * src' and diff_bias (may be null) for a range of outputs.
+/// diff_weights = diff_dst * src' and diff_bias (may be null) for a range of outputs, or += with `accumulate`.
 struct BackwardWeightsCall {
   Shape shape;
   Range outputs;
+  bool accumulate = false;
   const float* src = nullptr;
   const float* diff_dst = nullptr;
   float* diff_weights = nullptr;

@@ -67,7 +67,7 @@ class DirectGather final : public Primitive {
 class DirectWeights final : public Primitive {
  public:
   DirectWeights(const model::ConvTask& task, int threads)
-      : threads_(threads), kernel_(direct::forward_gather(task), task.bias, threads) {}
+      : threads_(threads), kernel_(direct::forward_gather(task), task.bias, task.accumulate, threads) {}
 
   [[nodiscard]] std::string name() const override { return full_name(kernel_.variant()); }
   [[nodiscard]] std::int64_t scratch_bytes() const override { return bytes(kernel_.scratch_floats()); }

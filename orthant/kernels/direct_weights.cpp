@@ -19,8 +19,8 @@ std::int64_t length(const Range& range) { return range.hi - range.lo; }
 
 }  // namespace
 
-WeightsKernel::WeightsKernel(Gather gather, bool bias, int threads)
-    : gather_(std::move(gather)), bias_(bias), tiles_(weight_tiles()), threads_(threads) {
+WeightsKernel::WeightsKernel(Gather gather, bool bias, bool accumulate, int threads)
+    : gather_(std::move(gather)), bias_(bias), accumulate_(accumulate), tiles_(weight_tiles()), threads_(threads) {
   const std::int64_t out_vectors = ceil_div(gather_.out, tiles_.lanes);
   vectors_ = static_cast<int>(std::min<std::int64_t>(out_vectors == 3 ? 3 : 2, out_vectors));
   blocks_ = choose_blocks(gather_, 4 * threads, true);
@@ -90,7 +90,7 @@ WeightsKernel::Memory WeightsKernel::memory(const Arguments& arguments, int thre
 
 void WeightsKernel::prepare(const Arguments& arguments, int thread) const {
   std::fill_n(partial(arguments, thread), partial_floats(), 0.0F);
-  if (!share_pixels_ && block_count(gather_, blocks_) > 0) return;
+  if (accumulate_ || (!share_pixels_ && block_count(gather_, blocks_) > 0)) return;
   const Range mine = share(weights_floats(), thread, threads_);
   std::fill_n(arguments.diff_weights + mine.lo, length(mine), 0.0F);
 }
@@ -161,7 +161,7 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
   const std::int64_t src_row =
       stack_ > 1 ? (gather_.h.taps[1].offset - gather_.h.taps[0].offset) * rows_.row : std::int64_t{0};
   // The first unit of a group begins the sums, unless these are partial ones.
-  const bool add = share_pixels_ || unit.n > 0 || unit.d.lo > 0 || unit.h.lo > 0 || unit.w.lo > 0;
+  const bool add = share_pixels_ || accumulate_ || unit.n > 0 || unit.d.lo > 0 || unit.h.lo > 0 || unit.w.lo > 0;
   std::int64_t row_held = -1;
   std::int64_t pairs = 0;
   weights += unit.group * taps(gather_) * gather_.in * gather_.out;
@@ -242,8 +242,8 @@ void WeightsKernel::reduce(const Arguments& arguments, int thread) const {
     }
   }
   if (!bias_ || thread != 0) return;
-  std::copy_n(partial(arguments, 0), channels(), arguments.diff_bias);
-  for (int other = 1; other < threads_; ++other) {
+  if (!accumulate_) std::fill_n(arguments.diff_bias, channels(), 0.0F);
+  for (int other = 0; other < threads_; ++other) {
     const float* from = partial(arguments, other);
     for (std::int64_t c = 0; c < channels(); ++c) arguments.diff_bias[c] += from[c];
   }

@@ -17,7 +17,8 @@ class WeightsKernel {
     float* scratch = nullptr;
   };
 
-  WeightsKernel(Gather gather, bool bias, int threads);
+  /// With `accumulate` gradients are added to what they hold.
+  WeightsKernel(Gather gather, bool bias, bool accumulate, int threads);
 
   [[nodiscard]] std::int64_t scratch_floats() const;
   /// "outer14x2": weight rows x vectors of the widest register tile, and what the threads share out.
@@ -62,7 +63,7 @@ class WeightsKernel {
   void sum_bias(const Diff& diff, const Unit& unit, float* sums) const;
 
   Gather gather_;
-  bool bias_;
+  bool bias_, accumulate_;
   WeightTiles tiles_;
   int threads_;
   Blocks blocks_;

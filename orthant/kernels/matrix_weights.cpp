@@ -20,6 +20,7 @@ class WeightGradient final : public Primitive {
   WeightGradient(const ConvTask& task, int threads)
       : patches_(patches_of(task)),
         threads_(threads),
+        accumulate_(task.accumulate),
         rows_(task.src.extents.c),
         columns_(task.dst.extents.c),
         row_panels_((rows_ + tiles_.most_rows - 1) / tiles_.most_rows),
@@ -75,13 +76,14 @@ class WeightGradient final : public Primitive {
     cut = {share(cut.end, part, threads_), share(cut.end, part + 1, threads_)};
     float* sums = by_pixels_ && part > 0 ? memory.partial + (part - 1) * weights() : memory.weights;
     float* diff = memory.packed + part * thread_floats();
-    if (pixels.begin == pixels.end) std::fill_n(sums, weights(), 0.0F);
+    const bool adds = accumulate_ && sums == memory.weights;
+    if (pixels.begin == pixels.end && !adds) std::fill_n(sums, weights(), 0.0F);
     for (std::int64_t begin = pixels.begin; begin < pixels.end; begin += block_pixels) {
       const Range block{begin, std::min(begin + block_pixels, pixels.end)};
       pack_diff(memory, block, panels, diff);
       for (std::int64_t tap = 0; tap < patches_.taps(); ++tap) {
         pack_src(memory, block, tap, diff + diff_floats());
-        add_products(diff, block, panels, begin == pixels.begin, sums + tap * rows_ * columns_,
+        add_products(diff, block, panels, begin == pixels.begin && !adds, sums + tap * rows_ * columns_,
                      ahead_of(memory, block));
       }
     }
@@ -172,6 +174,7 @@ class WeightGradient final : public Primitive {
   const Tiles& tiles_ = tiles();
   Patches patches_;
   int threads_;
+  bool accumulate_;
   std::int64_t rows_, columns_;
   std::int64_t row_panels_, row_panel_;
   std::int64_t column_panels_;

@@ -40,14 +40,17 @@ class WeightGradient final : public Primitive {
     const float* zeros;
   };
 
+  /// Sums go to diff_weights by way of scratch where there is something to add.
+  [[nodiscard]] bool has_partials() const { return parts_ > 1 || accumulate_; }
   [[nodiscard]] Item item_at(std::int64_t index) const;
-  void accumulate(const Thread& memory, const Item& item) const;
+  void sum_tiles(const Thread& memory, const Item& item) const;
   void transform_tile(const Thread& memory, const Item& item, std::int64_t tile, std::int64_t slot) const;
   void multiply(const Thread& memory, const Item& item, std::int64_t tiles) const;
   void finish(const Thread& memory, const Item& item, float* diff_weights) const;
 
   Tiling tiling_;
   int threads_;
+  bool accumulate_;
   std::int64_t groups_, in_, out_;
   std::int64_t lanes_;
   int points_;
@@ -63,6 +66,7 @@ class WeightGradient final : public Primitive {
 WeightGradient::WeightGradient(const model::ConvTask& task, int threads)
     : tiling_(forward_tiling(task)),
       threads_(threads),
+      accumulate_(task.accumulate),
       groups_(task.groups),
       in_(task.src.extents.c / groups_),
       out_(task.dst.extents.c / groups_),
@@ -86,10 +90,10 @@ WeightGradient::WeightGradient(const model::ConvTask& task, int threads)
   out_points_at_ = scratch_.per_thread(points_ * (block_tiles_ * out_block_ + skew), threads);
   zeros_at_ = scratch_.shared(round_up(std::max(in_, out_), lanes_));
   if (task.bias) {
-    bias_ = make_bias_gradient({.dst = task.dst}, threads);
+    bias_ = make_bias_gradient({.accumulate = task.accumulate, .dst = task.dst}, threads);
     bias_at_ = scratch_.shared(ceil_div(bias_->scratch_bytes(), sizeof(float)));
   }
-  partial_at_ = scratch_.shared(parts_ > 1 ? parts_ * groups_ * tiling_.taps() * in_ * out_ : 0);
+  partial_at_ = scratch_.shared(has_partials() ? parts_ * groups_ * tiling_.taps() * in_ * out_ : 0);
 }
 
 WeightGradient::Item WeightGradient::item_at(std::int64_t index) const {
@@ -153,7 +157,7 @@ void WeightGradient::multiply(const Thread& memory, const Item& item, std::int64
   }
 }
 
-void WeightGradient::accumulate(const Thread& memory, const Item& item) const {
+void WeightGradient::sum_tiles(const Thread& memory, const Item& item) const {
   std::fill_n(memory.weights, points_ * (in_block_ * out_block_ + skew), 0.0F);
   const std::int64_t end = share(tiling_.count(), static_cast<int>(item.part) + 1, static_cast<int>(parts_));
   for (std::int64_t first = share(tiling_.count(), static_cast<int>(item.part), static_cast<int>(parts_)); first < end;
@@ -197,14 +201,14 @@ void WeightGradient::execute(const Context& context, std::span<void* const> argu
     const std::int64_t items = groups_ * in_blocks_ * out_blocks_ * parts_;
     for (std::int64_t index = share(items, thread, team); index < share(items, thread + 1, team); ++index) {
       const Item item = item_at(index);
-      accumulate(own, item);
-      finish(own, item, parts_ > 1 ? memory + partial_at_ + item.part * size : diff_weights);
+      sum_tiles(own, item);
+      finish(own, item, has_partials() ? memory + partial_at_ + item.part * size : diff_weights);
     }
   });
-  if (parts_ == 1) return;
+  if (!has_partials()) return;
   run_team(threads_, [&](int thread, int team) {
     for (std::int64_t i = share(size, thread, team); i < share(size, thread + 1, team); ++i) {
-      float sum = 0;
+      float sum = accumulate_ ? diff_weights[i] : 0;
       for (std::int64_t part = 0; part < parts_; ++part) sum += memory[partial_at_ + part * size + i];
       diff_weights[i] = sum;
     }
