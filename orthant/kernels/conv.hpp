@@ -10,7 +10,8 @@ namespace orthant::kernels {
 /// Our own convolution: any window, groups, channels and strided layouts. Never refuses.
 std::unique_ptr<Primitive> make_direct_conv(const model::ConvTask& task, int threads);
 
-/// oneDNN's best implementation, or null where it has only a reference one or the layouts are not dense.
+/// oneDNN's best implementation, or null where it has only a reference one, the layouts are not dense, dst is not all
+/// that src allows, or gradients are to be added.
 std::unique_ptr<Primitive> make_onednn_conv(const model::ConvTask& task, int threads);
 
 /// F(2,3) Winograd in every dim with three taps, or null where it does not apply (strides, dilation, other windows).

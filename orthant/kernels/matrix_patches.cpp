@@ -8,7 +8,8 @@ namespace {
 using tensor::Dim;
 
 bool is_flat(const model::ConvTask& task) {
-  return tensor::taps(task.window) == 1 && task.window.stride == tensor::cube(1) && tensor::is_pixel_list(task.src) &&
+  return tensor::taps(task.window) == 1 && task.window.stride == tensor::cube(1) &&
+         tensor::spatial(task.src.extents) == tensor::spatial(task.dst.extents) && tensor::is_pixel_list(task.src) &&
          tensor::is_pixel_list(task.dst);
 }
 
@@ -38,11 +39,12 @@ std::int64_t Patches::src_offset(std::int64_t line, std::int64_t tap) const {
 bool applies(const model::ConvTask& task) {
   for (const Dim dim : tensor::spatial_dims) {
     const std::int64_t size = task.window.size[dim];
-    if (task.window.pad_lo[dim] != 0 || task.window.pad_hi[dim] != 0) return false;
+    const std::int64_t end = (task.dst.extents[dim] - 1) * task.window.stride[dim] + size;
+    if (task.window.pad_lo[dim] != 0 || end > task.src.extents[dim]) return false;
     if (size > 1 && (size > task.window.stride[dim] || task.window.dilation[dim] != 1)) return false;
   }
   const auto packed = [](const tensor::Layout& layout) { return layout.extents.c == 1 || layout.strides.c == 1; };
-  return task.groups == 1 && packed(task.src) && packed(task.dst);
+  return task.groups == 1 && tensor::pixels(task.dst.extents) > 0 && packed(task.src) && packed(task.dst);
 }
 
 Patches patches_of(const model::ConvTask& task) {

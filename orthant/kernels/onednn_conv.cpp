@@ -1,6 +1,7 @@
 #include "orthant/kernels/conv.hpp"
 #include "orthant/kernels/onednn.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -29,7 +30,19 @@ memory::desc float_memory(const memory::dims& dims, const memory::dims& strides)
 /// True if every depth plane is an image of its own.
 bool is_planar(const ConvTask& task) {
   const tensor::Window& window = task.window;
-  return window.size.d == 1 && window.stride.d == 1 && window.pad_lo.d == 0 && window.pad_hi.d == 0;
+  return window.size.d == 1 && window.stride.d == 1 && window.pad_lo.d == 0 && task.src.extents.d == task.dst.extents.d;
+}
+
+/// Cells that the last window reaches beyond src; negative where it ends before.
+std::int64_t excess(const ConvTask& task, Dim dim) {
+  return (task.dst.extents[dim] - 1) * task.window.stride[dim] + tensor::reach(task.window, dim) -
+         task.src.extents[dim] - task.window.pad_lo[dim];
+}
+
+/// oneDNN wants dst to be all that src allows.
+bool uses_all_of_src(const ConvTask& task) {
+  return std::all_of(tensor::spatial_dims.begin(), tensor::spatial_dims.end(),
+                     [&](Dim dim) { return excess(task, dim) + task.window.stride[dim] > 0; });
 }
 
 /// Dense channels-last; planes count as samples where `planar`.
@@ -73,7 +86,7 @@ Problem describe(const ConvTask& task) {
     problem.strides.push_back(task.window.stride[dim]);
     problem.dilates.push_back(task.window.dilation[dim] - 1);
     problem.pad_lo.push_back(task.window.pad_lo[dim]);
-    problem.pad_hi.push_back(task.window.pad_hi[dim]);
+    problem.pad_hi.push_back(std::max<std::int64_t>(excess(task, dim), 0));
   }
   return problem;
 }
@@ -217,7 +230,8 @@ bool overruns_scratchpad(const ConvTask& task) {
 }  // namespace
 
 std::unique_ptr<Primitive> make_onednn_conv(const ConvTask& task, int threads) {
-  if (!tensor::is_dense(task.src) || !tensor::is_dense(task.dst) || overruns_scratchpad(task)) return nullptr;
+  if (!tensor::is_dense(task.src) || !tensor::is_dense(task.dst) || !uses_all_of_src(task)) return nullptr;
+  if (task.accumulate || overruns_scratchpad(task)) return nullptr;
   const onednn::TeamScope team(threads);
   try {
     auto conv = std::make_unique<OnednnConv>(task, threads);

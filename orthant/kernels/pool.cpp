@@ -10,20 +10,29 @@ namespace orthant::kernels {
 using tensor::Dim;
 
 TapRange PoolDim::clipped_taps(std::int64_t o) const {
-  const std::int64_t first = first_input(o);
-  const std::int64_t begin = first >= 0 ? 0 : (-first + dilation - 1) / dilation;
-  const std::int64_t end = first >= src ? 0 : std::min(size, (src - 1 - first) / dilation + 1);
+  const std::int64_t input = first_input(o);
+  const std::int64_t begin = input >= 0 ? 0 : (-input + dilation - 1) / dilation;
+  const std::int64_t end = input >= src ? 0 : std::min(size, (src - 1 - input) / dilation + 1);
   return {.begin = begin, .end = std::max(begin, end)};
+}
+
+std::int64_t PoolDim::count_global(std::int64_t o) const {
+  const PoolDim whole{.src = global, .size = size, .stride = stride, .dilation = dilation, .pad = pad - first};
+  const TapRange taps = whole.taps_inside(o);
+  return taps.end - taps.begin;
 }
 
 PoolDim pool_dim(const model::PoolTask& task, Dim dim) {
   const tensor::Window& window = task.window;
+  const bool is_whole = task.global_src == tensor::cube(0);
   return {.src = task.src.extents[dim],
           .dst = task.dst.extents[dim],
           .size = window.size[dim],
           .stride = window.stride[dim],
           .dilation = window.dilation[dim],
-          .pad = window.pad_lo[dim]};
+          .pad = window.pad_lo[dim],
+          .global = is_whole ? task.src.extents[dim] : task.global_src[dim],
+          .first = is_whole ? 0 : task.first_src[dim]};
 }
 
 Readers::Readers(const PoolDim& dim) {
@@ -49,16 +58,20 @@ Readers::Readers(const PoolDim& dim) {
 }
 
 bool has_one_divisor(const model::PoolTask& task) {
-  const tensor::Extent3 none = tensor::cube(0);
-  return task.count_include_pad || (task.window.pad_lo == none && task.window.pad_hi == none);
+  if (task.count_include_pad) return true;
+  return std::all_of(tensor::spatial_dims.begin(), tensor::spatial_dims.end(), [&](Dim at) {
+    const PoolDim dim = pool_dim(task, at);
+    return dim.count_global(0) == dim.size && dim.count_global(dim.dst - 1) == dim.size;
+  });
 }
 
 bool is_global_average(const model::PoolTask& task) {
   const tensor::Shape& dst = task.dst.extents;
-  const tensor::Window& window = task.window;
-  return task.kind == model::PoolKind::average && dst.d * dst.h * dst.w == 1 &&
-         window.size == tensor::spatial(task.src.extents) && window.dilation == tensor::cube(1) &&
-         window.pad_lo == tensor::cube(0);
+  if (task.kind != model::PoolKind::average || dst.d * dst.h * dst.w != 1) return false;
+  return std::all_of(tensor::spatial_dims.begin(), tensor::spatial_dims.end(), [&](Dim at) {
+    const PoolDim dim = pool_dim(task, at);
+    return dim.pad >= 0 && dim.dilation == 1 && dim.size >= dim.src + dim.pad;
+  });
 }
 
 std::unique_ptr<Primitive> make_pool(const model::PoolTask& task, int threads) {

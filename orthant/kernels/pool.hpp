@@ -14,6 +14,7 @@ struct TapRange {
 /// One spatial dim of a pooling: output o reads the inputs o * stride - pad + tap * dilation that exist.
 struct PoolDim {
   std::int64_t src = 1, dst = 1, size = 1, stride = 1, dilation = 1, pad = 0;
+  std::int64_t global = 1, first = 0;  ///< src is a part of so many cells, from there on
 
   [[nodiscard]] std::int64_t first_input(std::int64_t o) const { return o * stride - pad; }
   [[nodiscard]] bool is_inside(std::int64_t o) const {
@@ -23,6 +24,8 @@ struct PoolDim {
     return is_inside(o) ? TapRange{0, size} : clipped_taps(o);
   }
   [[nodiscard]] TapRange clipped_taps(std::int64_t o) const;
+  /// The taps inside the global tensor.
+  [[nodiscard]] std::int64_t count_global(std::int64_t o) const;
 };
 
 PoolDim pool_dim(const model::PoolTask& task, tensor::Dim dim);
@@ -39,9 +42,9 @@ std::unique_ptr<Primitive> make_average_pool_forward(const model::PoolTask& task
 std::unique_ptr<Primitive> make_global_pool_forward(const model::PoolTask& task, int threads);
 std::unique_ptr<Primitive> make_pool_backward(const model::PoolTask& task, int threads);
 
-/// True if every window has the same divisor.
+/// True if every window has as many taps in its divisor.
 bool has_one_divisor(const model::PoolTask& task);
-/// True if the task is an average whose only window is the whole extent.
+/// True if the task is an average whose only window holds all of src.
 bool is_global_average(const model::PoolTask& task);
 
 /// Makes one row of dst from the rows of src that its windows reach into.

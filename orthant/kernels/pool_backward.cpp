@@ -102,13 +102,8 @@ class PoolBackward final : public Primitive {
 
   /// The part of 1 / (items of a window) that depends on w; the rest is in the rows' factors.
   [[nodiscard]] float pixel_factor(std::int64_t o) const {
-    if (has_one_divisor(task_)) return static_cast<float>(1 / static_cast<double>(tensor::taps(task_.window)));
-    return 1 / static_cast<float>(count_inside(w_, o));
-  }
-
-  static std::int64_t count_inside(const PoolDim& dim, std::int64_t o) {
-    const TapRange taps = dim.taps_inside(o);
-    return taps.end - taps.begin;
+    if (one_divisor_) return static_cast<float>(1 / static_cast<double>(tensor::taps(task_.window)));
+    return 1 / static_cast<float>(w_.count_global(o));
   }
 
   void make_row(std::span<void* const> arguments, const Lists& lists, std::int64_t index) const {
@@ -135,7 +130,7 @@ class PoolBackward final : public Primitive {
                               .src_stride = strides.w,
                               .argmax_bytes = argmax_bytes_,
                               .pixel_factors = pixel_factors_.data(),
-                              .one_factor = has_one_divisor(task_),
+                              .one_factor = one_divisor_,
                               .sums = lists.sums,
                               .y = needs_y ? static_cast<const float*>(arguments[2]) + at : nullptr,
                               .diff_src = static_cast<float*>(arguments[3]) + at,
@@ -157,8 +152,8 @@ class PoolBackward final : public Primitive {
         lists.rows[count] = diff_dst + od * strides.d + oh * strides.h;
         lists.argmax[count] = argmax ? argmax + ((at.n * d_.dst + od) * h_.dst + oh) * row_bytes : nullptr;
         lists.taps[count] = static_cast<std::int32_t>((depth_.tap[i] * h_.size + height_.tap[j]) * w_.size);
-        const auto inside = static_cast<float>(count_inside(d_, od) * count_inside(h_, oh));
-        lists.factors[count++] = has_one_divisor(task_) ? 1 : 1 / inside;
+        const auto inside = static_cast<float>(d_.count_global(od) * h_.count_global(oh));
+        lists.factors[count++] = one_divisor_ ? 1 : 1 / inside;
       }
     }
     return count;
@@ -169,6 +164,7 @@ class PoolBackward final : public Primitive {
   Readers depth_, height_, width_;
   std::int64_t most_readers_in_row_, most_rows_;
   int team_;
+  bool one_divisor_ = has_one_divisor(task_);
   std::int64_t argmax_bytes_ = 0;
   std::vector<float> pixel_factors_;
   std::vector<std::int32_t> reader_pairs_;

@@ -47,7 +47,6 @@ class RowPool final : public Primitive {
   void pool_row(std::span<void* const> arguments, const RowList& list, std::int64_t index) const {
     const std::int64_t oh = index % h_.dst, od = index / h_.dst % d_.dst, n = index / h_.dst / d_.dst;
     const tensor::Shape& to = task_.dst.strides;
-    const TapRange depth = d_.taps_inside(od), height = h_.taps_inside(oh);
     PoolRow row{.w = w_,
                 .rows = list.rows,
                 .row_taps = list.taps,
@@ -60,15 +59,15 @@ class RowPool final : public Primitive {
                 .argmax_bytes = argmax_bytes_,
                 .divisor = static_cast<float>(tensor::taps(task_.window)),
                 .next_row = h_.stride * task_.src.strides.h,
-                .counts_padding = has_one_divisor(task_)};
+                .counts_padding = one_divisor_};
     if (task_.kind == model::PoolKind::max) {
       if (arguments[2]) {
         row.argmax = static_cast<std::byte*>(arguments[2]) + index * w_.dst * row.channels * argmax_bytes_;
       }
       max_pool_row(row);
     } else {
-      const std::int64_t inside = (depth.end - depth.begin) * (height.end - height.begin);
-      if (!has_one_divisor(task_)) row.divisor = static_cast<float>(inside);
+      const std::int64_t inside = d_.count_global(od) * h_.count_global(oh);
+      if (!one_divisor_) row.divisor = static_cast<float>(inside);
       average_pool_row(row);
     }
   }
@@ -91,6 +90,7 @@ class RowPool final : public Primitive {
   model::PoolTask task_;
   PoolDim d_, h_, w_;
   int team_;
+  bool one_divisor_ = has_one_divisor(task_);
   std::int64_t argmax_bytes_ = 0;
 };
 

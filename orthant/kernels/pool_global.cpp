@@ -5,7 +5,7 @@
 namespace orthant::kernels {
 namespace {
 
-/// The mean of each channel of each sample.
+/// The mean of each channel of each sample, or this part's share of it.
 class GlobalAverage final : public Primitive {
  public:
   GlobalAverage(const model::PoolTask& task, int threads)
@@ -47,11 +47,19 @@ class GlobalAverage final : public Primitive {
     return layout;
   }
 
+  static double divisor_of(const model::PoolTask& task) {
+    if (task.count_include_pad) return static_cast<double>(tensor::taps(task.window));
+    double taps = 1;
+    for (const tensor::Dim dim : tensor::spatial_dims) {
+      taps *= static_cast<double>(pool_dim(task, dim).count_global(0));
+    }
+    return taps;
+  }
+
   template <class Sum>
   void write(float* dst, std::int64_t n, Sum sum) const {
     float* row = dst + task_.dst.offset + n * task_.dst.strides.n;
-    const auto count = static_cast<double>(lines_.pixels());
-    for (std::int64_t c = 0; c < lines_.channels(); ++c) row[c] = static_cast<float>(sum(c) / count);
+    for (std::int64_t c = 0; c < lines_.channels(); ++c) row[c] = static_cast<float>(sum(c) / divisor_);
   }
 
   model::PoolTask task_;
@@ -59,6 +67,7 @@ class GlobalAverage final : public Primitive {
   Lines lines_;
   int team_;
   ChannelSums sums_;
+  double divisor_ = divisor_of(task_);
 };
 
 }  // namespace

@@ -91,7 +91,7 @@ void max_row(const PoolRow& args) {
 void average_row(const PoolRow& args) {
   const PoolRow row = args;
   for_windows(row, [&](auto taps, const Pixels& pixels, std::int64_t o) HWY_ATTR {
-    const float divisor = row.divisor * (row.counts_padding ? 1.0F : static_cast<float>(pixels.count));
+    const float divisor = row.divisor * (row.counts_padding ? 1.0F : static_cast<float>(row.w.count_global(o)));
     for_lanes(row.channels, [&](auto d, std::int64_t i) HWY_ATTR {
       auto sum = hn::Zero(d);
       for (std::int64_t r = 0; r < row.row_count; ++r) {

@@ -115,7 +115,8 @@ bool applies(const model::ConvTask& task) {
   const bool line = kind == model::ActivationKind::identity || kind == model::ActivationKind::relu ||
                     kind == model::ActivationKind::leaky_relu;
   const auto packed = [](const tensor::Layout& layout) { return layout.strides.c == 1 || layout.extents.c == 1; };
-  return any && line && packed(task.src) && packed(task.dst);
+  return any && line && tensor::pixels(task.src.extents) > 0 && tensor::pixels(task.dst.extents) > 0 &&
+         packed(task.src) && packed(task.dst);
 }
 
 int Tiling::points() const { return power(4, *this); }

@@ -14,6 +14,8 @@ namespace orthant::model {
 /// and what the oracle prices. Pure values. The comment of each task lists its arguments, in order.
 /// `Layout`s carry an offset into the argument's buffer. Parameters and their gradients are dense and
 /// in our order: convolution weights are [groups][taps][I/groups][O/groups] ("gdhwio"), dense weights [O][I].
+/// Extents are those of the layouts: dst may end before what src allows, and cells of src that no tap reaches have a
+/// gradient of zero. Windows count from pad_lo; pad_hi says nothing here.
 enum class Pass { forward, backward_data, backward_weights };
 
 /// Convolution. src and dst always mean those of the *convolution*: a transposed convolution is
@@ -47,6 +49,8 @@ struct DenseTask {
 /// backward: diff_src = pool'(diff_dst) * activation'(y), where y = activation(...) was pooled; y may be null when
 /// activation is identity and may be the same memory as diff_src (then it has the layout of src).
 /// With `accumulate` pool'(diff_dst) is added to what diff_src holds (activation must be identity).
+/// An average divides by all taps with count_include_pad; without it by the taps inside the global tensor, in which
+/// cell 0 of src is cell `first_src` of `global_src` cells. Zeros say that src is the whole.
 struct PoolTask {
   Pass pass = Pass::forward;
   PoolKind kind = PoolKind::max;
@@ -55,6 +59,7 @@ struct PoolTask {
   Activation activation{};  ///< backward only
   bool accumulate = false;
   tensor::Layout src{}, dst{};
+  tensor::Extent3 global_src = tensor::cube(0), first_src = tensor::cube(0);
 };
 
 /// Bytes of one argmax index: 1 up to 256 taps, 2 up to 65536. Throws Error beyond.

@@ -25,24 +25,47 @@ std::vector<Room> some_rooms(std::size_t index) { return {Room::none, rooms[1 + 
 
 std::vector<ShapeLine> tensors() { return read_shapes(ORTHANT_SHAPES "/tensor_shapes.txt"); }
 
-TEST(DenseTasks, AreRight) {
-  for (const ShapeLine& line : read_shapes(ORTHANT_SHAPES "/dense_shapes.txt")) {
-    model::DenseTask task;
-    task.src = tensor::channels_last(src_shape(line));
-    task.dst = tensor::channels_last(dst_shape(line));
-    EXPECT_EQ(check({.task = task, .nulls = {2}, .shared = {}}), "") << line.text;
+void expect_right(const ShapeLine& line, model::DenseTask task) {
+  EXPECT_EQ(check({.task = task, .nulls = {2}, .shared = {}}), "") << line.text;
+  task.bias = true;
+  for (const Activation& activation : activations) {
+    task.activation = activation;
+    EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << model::name_of(activation.kind);
+  }
+  task.activation = {};
+  task.pass = Pass::backward_weights;
+  for (const bool accumulate : {false, true}) {
+    task.accumulate = accumulate;
     task.bias = true;
-    for (const Activation& activation : activations) {
-      task.activation = activation;
-      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << model::name_of(activation.kind);
-    }
-    task.activation = {};
-    task.pass = Pass::backward_weights;
     EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " backward_weights with bias";
     task.bias = false;
     EXPECT_EQ(check({.task = task, .nulls = {3}, .shared = {}}), "") << line.text << " backward_weights";
-    task.pass = Pass::backward_data;
-    EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " backward_data";
+  }
+  task.pass = Pass::backward_data;
+  EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " backward_data";
+}
+
+TEST(DenseTasks, AreRight) {
+  const std::vector<std::pair<Room, Room>> pairs{
+      {Room::none, Room::none}, {Room::channels, Room::none}, {Room::halo, Room::channels}, {Room::none, Room::both}};
+  for (const ShapeLine& line : read_shapes(ORTHANT_SHAPES "/dense_shapes.txt")) {
+    for (const auto& [src, dst] : pairs) {
+      model::DenseTask task;
+      task.src = layout_with(src, src_shape(line));
+      task.dst = layout_with(dst, dst_shape(line));
+      expect_right(line, task);
+    }
+  }
+}
+
+/// A rank without samples has gradients of zero.
+TEST(DenseTasks, WithoutSamplesAreRight) {
+  model::DenseTask task;
+  task.src = tensor::channels_last({.n = 0, .c = 20});
+  task.dst = tensor::channels_last({.n = 0, .c = 7});
+  for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weights}) {
+    task.pass = pass;
+    EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "");
   }
 }
 
@@ -90,6 +113,8 @@ TEST(SoftmaxTasks, AreRight) {
       task.src = layout_with(room, src_shape(line));
       task.dst = layout_with(room == Room::both ? Room::none : room, src_shape(line));
       EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text;
+      std::swap(task.src, task.dst);
+      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " swapped";
       task.pass = Pass::backward_data;
       EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " backward";
     }
@@ -151,6 +176,7 @@ TEST(DropoutTasks, AreRight) {
         EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " at " << rate;
         EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {{1, 0}}}), "")
             << line.text << " at " << rate << " in place";
+        task.dst = layout_with(room == Room::halo ? Room::none : Room::halo, src_shape(line));
         for (const tensor::Dim dim : tensor::all_dims) {
           task.global[dim] += 5;
           task.box.lo[dim] += 2;

@@ -8,7 +8,7 @@ namespace orthant::test {
 enum class Room {
   none,      ///< dense channels-last
   channels,  ///< a channel range of a wider tensor, as in a concatenation
-  halo,      ///< the interior of a tensor with a halo in d, h and w
+  halo,      ///< the interior of a tensor with a halo in d, h and w, and one sample of several
   both,
 };
 
@@ -18,12 +18,13 @@ inline tensor::Layout layout_with(Room room, const tensor::Shape& extents) {
   const bool halo = room == Room::halo || room == Room::both;
   if (channels) whole.c += 5;
   if (halo) {
-    whole.d += 1;
+    whole.n += 1;
+    whole.d += 2;
     whole.h += 3;
     whole.w += 2;
   }
   tensor::Layout layout = tensor::channels_last(whole);
-  if (halo) layout.offset += layout.strides.h * 2 + layout.strides.w;
+  if (halo) layout.offset += layout.strides.n + layout.strides.d + layout.strides.h * 2 + layout.strides.w;
   if (channels) layout.offset += 3;
   layout.extents = extents;
   return layout;

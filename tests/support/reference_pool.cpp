@@ -11,8 +11,16 @@ using tensor::Shape;
 /// What an average divides by at dst position `i`.
 double divisor(const model::PoolTask& task, const Shape& i) {
   if (task.count_include_pad) return static_cast<double>(tensor::taps(task.window));
+  Shape global = task.src.extents;
+  tensor::Window window = task.window;
+  if (task.global_src != tensor::cube(0)) {
+    for (const tensor::Dim dim : tensor::spatial_dims) {
+      global[dim] = task.global_src[dim];
+      window.pad_lo[dim] -= task.first_src[dim];
+    }
+  }
   double count = 0;
-  for_each_tap(task.window, i, task.src.extents, [&](const Shape&, std::int64_t) { ++count; });
+  for_each_tap(window, i, global, [&](const Shape&, std::int64_t) { ++count; });
   return count;
 }
 
