@@ -30,6 +30,13 @@ int choose_vectors(const Tiles& tiles, std::int64_t out_vectors, std::int64_t ro
   return static_cast<int>(std::min({wanted, out_vectors, static_cast<std::int64_t>(max_vectors)}));
 }
 
+bool pixels_are_aligned(const tensor::Layout& layout, std::int64_t lanes) {
+  return layout.offset % lanes == 0 &&
+         std::all_of(tensor::all_dims.begin(), tensor::all_dims.end(), [&](tensor::Dim dim) {
+           return dim == tensor::Dim::c || layout.extents[dim] == 1 || layout.strides[dim] % lanes == 0;
+         });
+}
+
 }  // namespace
 
 struct GatherKernel::Part {
@@ -62,8 +69,7 @@ GatherKernel::GatherKernel(Gather gather, Epilogue epilogue, int threads)
                       gather_.out == out_vectors_ * tiles_.lanes;
   slide_ = can_slide();
   stream_ = dst_in_place_ && in_block_ == gather_.in && gather_.out % tiles_.lanes == 0 &&
-            tensor::volume(gather_.dst.extents) >= streamed_floats && tensor::is_pixel_list(gather_.dst) &&
-            gather_.dst.offset % tiles_.lanes == 0 && gather_.dst.strides.w % tiles_.lanes == 0;
+            tensor::volume(gather_.dst.extents) >= streamed_floats && pixels_are_aligned(gather_.dst, tiles_.lanes);
   const std::int64_t units = std::max<std::int64_t>(block_count(gather_, blocks_), 1);
   if (many_panels || units < 4 * threads)
     panel_splits_ = std::min(panel_count(), ceil_div(4 * threads, many_panels ? 1 : units));

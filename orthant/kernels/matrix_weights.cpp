@@ -119,7 +119,7 @@ class WeightGradient final : public Primitive {
     });
   }
 
-  /// What the next block of pixels reads, where that is one piece of memory per tensor.
+  /// What the next block of pixels reads, where that is nearly one piece of memory per tensor.
   struct Ahead {
     const float* diff = nullptr;
     std::int64_t diff_floats = 0;
@@ -133,12 +133,20 @@ class WeightGradient final : public Primitive {
     }
   };
   [[nodiscard]] Ahead ahead_of(const Memory& memory, Range pixels) const {
-    if (patches_.lines > 1) return {};
-    const std::int64_t count = std::min(block_pixels, patches_.pixels() - pixels.end);
-    return {.diff = memory.diff + patches_.dst.offset + pixels.end * patches_.dst_step,
-            .diff_floats = count * patches_.dst_step,
-            .src = memory.src + patches_.src.offset + pixels.end * patches_.src_step,
-            .src_floats = count * patches_.src_step};
+    const std::int64_t first = pixels.end, count = std::min(block_pixels, patches_.pixels() - first);
+    if (patches_.taps() > 1 || count == 0) return {};
+    const std::int64_t diff = dst_at(first), src = src_at(first);
+    const std::int64_t diff_floats = dst_at(first + count - 1) + patches_.dst_step - diff;
+    const std::int64_t src_floats = src_at(first + count - 1) + patches_.src_step - src;
+    const bool near = diff_floats <= 2 * count * patches_.dst_step && src_floats <= 2 * count * patches_.src_step;
+    if (!near) return {};
+    return {.diff = memory.diff + diff, .diff_floats = diff_floats, .src = memory.src + src, .src_floats = src_floats};
+  }
+  [[nodiscard]] std::int64_t dst_at(std::int64_t pixel) const {
+    return patches_.dst_offset(pixel / patches_.line_pixels) + pixel % patches_.line_pixels * patches_.dst_step;
+  }
+  [[nodiscard]] std::int64_t src_at(std::int64_t pixel) const {
+    return patches_.src_offset(pixel / patches_.line_pixels, 0) + pixel % patches_.line_pixels * patches_.src_step;
   }
 
   void add_products(const float* packed, Range pixels, Range panels, bool first, float* sums,
