@@ -133,6 +133,16 @@ TEST(DirectConv, IsRightWhereBlocksAreCut) {
   expect_all_passes_right({.in = 70, .out = 66, .extents = {2, 40, 40}, .window = two}, Order::room);
 }
 
+/// Results too large for the cache are written around it, in a box too.
+TEST(DirectConv, IsRightWhereResultsAreStreamed) {
+  const tensor::Shape large{.n = 1, .c = 64, .d = 17, .h = 63, .w = 64};
+  const tensor::Shape small{.n = 1, .c = 1, .d = 17, .h = 63, .w = 64};
+  expect_right({.bias = true, .src = layout_with(Room::none, small), .dst = layout_with(Room::halo, large)}, "halo");
+  expect_right(
+      {.pass = Pass::backward_data, .src = layout_with(Room::halo, large), .dst = layout_with(Room::none, small)},
+      "halo");
+}
+
 TEST(DirectConv, AppliesEveryActivation) {
   for (const model::ActivationKind kind : {model::ActivationKind::relu, model::ActivationKind::leaky_relu,
                                            model::ActivationKind::tanh, model::ActivationKind::sigmoid}) {
