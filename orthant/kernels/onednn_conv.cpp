@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 
 namespace orthant::kernels {
 namespace {
@@ -227,11 +228,25 @@ bool overruns_scratchpad(const ConvTask& task) {
          task.window.stride != tensor::cube(1) && task.src.extents.c / task.groups < 16;
 }
 
+/// oneDNN counts samples, and cells of a sample with their padding, in 32 bits, and divides by what is left of them.
+/// A convolution has no more outputs than padded inputs, so these are all there is to check.
+bool overflows_counters(const ConvTask& task) {
+  constexpr double most = std::numeric_limits<std::int32_t>::max();
+  const tensor::Window& window = task.window;
+  double cells = 1;
+  for (const Dim dim : tensor::spatial_dims) {
+    cells *= static_cast<double>(task.src.extents[dim]) + static_cast<double>(window.pad_lo[dim]) +
+             static_cast<double>(window.pad_hi[dim]);
+  }
+  const auto planes = static_cast<double>(is_planar(task) ? task.src.extents.d : 1);
+  return cells > most || static_cast<double>(task.src.extents.n) * planes > most;
+}
+
 }  // namespace
 
 std::unique_ptr<Primitive> make_onednn_conv(const ConvTask& task, int threads) {
   if (!tensor::is_dense(task.src) || !tensor::is_dense(task.dst) || !uses_all_of_src(task)) return nullptr;
-  if (task.accumulate || overruns_scratchpad(task)) return nullptr;
+  if (task.accumulate || overruns_scratchpad(task) || overflows_counters(task)) return nullptr;
   const onednn::TeamScope team(threads);
   try {
     auto conv = std::make_unique<OnednnConv>(task, threads);

@@ -163,6 +163,9 @@ class BadInput(ProgramTest):
             self.assertIn(result.returncode, (64, 65))
             self.assertEqual(len(result.stderr.splitlines()), 1)
         self.expect_error(71, "GiB are available; use a smaller mini-batch", "bench", "step", "cosmoflow", "--input", "4x256x256x256", "--batch", "1000")
+        for size in ("4x4096x4096x4096", "4x3x3x2147483647", "4x2147483647x3x3"):
+            with self.subTest(size=size):
+                self.expect_error(71, "GiB are available", "bench", "step", "cosmoflow", "--input", size)
 
     def test_run_files_that_cannot_be(self):
         cases = [

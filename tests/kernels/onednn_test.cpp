@@ -54,6 +54,14 @@ TEST(OnednnConv, ReadsWeightsTapByTapWithFiltersFastest) {
   for (std::size_t o = 0; o < 32; ++o) EXPECT_EQ(dst[o], weights[(centre * 16 + channel) * 32 + o]) << o;
 }
 
+TEST(OnednnConv, RefusesMoreCellsThanItCounts) {
+  for (const tensor::Shape& src : {tensor::Shape{1, 4, 4096, 4096, 4096}, tensor::Shape{1, 4, 3, 3, 2147483647}}) {
+    for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weights}) {
+      EXPECT_EQ(make_onednn_conv(task_of(pass, src, 16, same(3)), 2), nullptr) << tensor::to_text(src);
+    }
+  }
+}
+
 TEST(OnednnConv, RefusesLayoutsThatAreNotDense) {
   ConvTask task = task_of(Pass::forward, {1, 16, 4, 4, 4}, 16, same(3));
   ASSERT_NE(make_onednn_conv(task, 1), nullptr);
