@@ -2,7 +2,6 @@
 
 #include "orthant/base/json.hpp"
 #include "orthant/comm/typed.hpp"
-#include "orthant/data/file.hpp"
 #include "orthant/model/task.hpp"
 
 #include <algorithm>
@@ -119,19 +118,27 @@ class RankEvents {
 
 }  // namespace
 
-void write_trace(const std::string& path, const engine::Engine& engine, const engine::Trace& trace, comm::Comm& comm) {
+std::optional<data::OutputFile> open_trace(const std::string& path, const comm::Comm& comm) {
+  std::optional<data::OutputFile> file;
+  if (!path.empty() && comm.rank() == 0) file.emplace(path);
+  return file;
+}
+
+void write_trace(std::optional<data::OutputFile>& file, const engine::Engine& engine, const engine::Trace& trace,
+                 comm::Comm& comm) {
   const std::int64_t first =
       trace.events.empty() ? std::numeric_limits<std::int64_t>::max() : trace.events.front().begin_ns;
   RankEvents events(engine, comm.rank(), comm::min(comm, first));
   for (const engine::TraceEvent& event : trace.events) events.add(event);
   const auto texts = comm::gather(comm, std::span<const char>(events.text()), 0);
-  if (comm.rank() != 0) return;
+  if (!file) return;
   std::string all = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
   for (const std::vector<char>& text : texts) {
     const bool first_text = &text == &texts.front();
     all.append(text.begin() + (first_text ? 1 : 0), text.end());  // no comma before the first
   }
-  data::write_text(path, all + "\n]}\n");
+  file->write(all + "\n]}\n");
+  file->commit();
 }
 
 engine::Trace make_trace(const engine::Engine& engine, std::int64_t runs) {

@@ -187,6 +187,12 @@ class BadInput(ProgramTest):
         self.expect_error(65, "command line: unknown key 'minibatch'; did you mean 'mini_batch'?", "train", "run.yaml", "minibatch=2")
         self.expect_error(64, "'nonsense' is no override", "train", "run.yaml", "nonsense")
 
+    def test_a_trace_that_cannot_be_written_is_found_out_at_once(self):
+        self.write("run.yaml", "model: net.yaml\noutput: run\n")
+        self.expect_error(74, "cannot write 'no/trace.json'", "train", "run.yaml", "--trace", "no/trace.json")
+        self.assertFalse((self.folder / "run").exists())
+        self.expect_error(74, "cannot write 'no/trace.json'", "bench", "step", "net.yaml", "--trace", "no/trace.json")
+
 
 if __name__ == "__main__":
     unittest.main()
