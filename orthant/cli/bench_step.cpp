@@ -174,7 +174,7 @@ void print_plan(const train::Job& job) {
 }
 
 void run_bench_step(const BenchStepArguments& arguments, comm::Comm& comm) {
-  auto trace_file = comm::agree(comm, [&] { return train::open_trace(arguments.trace, comm); });
+  const auto trace_file = comm::agree(comm, [&] { return train::open_trace(arguments.trace, comm); });
   const auto graph = comm::agree(comm, [&] { return load(arguments.network); });
   const auto plan = comm::agree(comm, [&] { return plan_for(arguments.parallel, graph, comm.size()); });
   const train::Job job{graph, plan, comm};
@@ -197,7 +197,7 @@ void run_bench_step(const BenchStepArguments& arguments, comm::Comm& comm) {
       print_text(arguments, job, *engine, result);
     }
   }
-  if (!arguments.trace.empty()) train::write_trace(trace_file, *engine, result.trace, comm);
+  if (!arguments.trace.empty()) train::write_trace(trace_file.get(), *engine, result.trace, comm);
 }
 
 }  // namespace

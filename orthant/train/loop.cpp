@@ -117,7 +117,7 @@ bool stop_asked(comm::Comm& comm, const StopSignal& stop) {
 }  // namespace
 
 Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options) {
-  auto trace_file = comm::agree(comm, [&] { return open_trace(options.trace_path, comm); });
+  const auto trace_file = comm::agree(comm, [&] { return open_trace(options.trace_path, comm); });
   const auto session = comm::agree(comm, [&] { return std::make_unique<Session>(run, comm, options); });
   const auto record = comm::agree(
       comm, [&] { return comm.rank() == 0 ? std::make_unique<Record>(run, options.name, *session) : nullptr; });
@@ -165,7 +165,7 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
   summary.stopped = summary.steps < session->steps;
   losses.summarise(summary);
   save_weights(engine, job, summary.weights);
-  if (!options.trace_path.empty()) write_trace(trace_file, engine, trace, comm);
+  if (!options.trace_path.empty()) write_trace(trace_file.get(), engine, trace, comm);
   if (record) {
     record->log.write(log_line(fmt::format("{} after {} steps, loss {} -> {}", summary.stopped ? "stopped" : "done",
                                            summary.steps, summary.first_loss, summary.last_loss)));
