@@ -234,7 +234,7 @@ void GatherKernel::run_part(const Part& part, const Rows& rows, const Unit& unit
 std::int64_t GatherKernel::find_runs(const Part& part, const Rows& rows, std::int64_t d, std::int64_t h,
                                      std::int64_t w) const {
   const bool whole_rows = rows_.runs_over_w && in_block_ == gather_.in;
-  const std::int64_t w_taps = static_cast<std::int64_t>(gather_.w.taps.size());
+  const auto w_taps = static_cast<std::int64_t>(gather_.w.taps.size());
   const std::int64_t tap_floats = part.in * part.vectors * tiles_.lanes;
   const Range d_taps = taps_inside(gather_.d, d);
   const Range h_taps = taps_inside(gather_.h, h);

@@ -20,7 +20,7 @@ constexpr int base_pixels = 3;
 template <int P, int V>
 HWY_INLINE void start(const TileCall& call, Vector (&sum)[P][V]) {
   const Tag tag;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   const Tail tail(call.tail);
 #pragma GCC unroll 32
   for (int p = 0; p < P; ++p) {
@@ -59,7 +59,7 @@ struct Masked {
 
 template <int P, int V, class Store>
 HWY_INLINE void store_all(const TileCall& call, const Vector (&sum)[P][V], Store store) {
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(Tag()));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(Tag()));
 #pragma GCC unroll 32
   for (int p = 0; p < P; ++p) {
 #pragma GCC unroll 4
@@ -70,7 +70,7 @@ HWY_INLINE void store_all(const TileCall& call, const Vector (&sum)[P][V], Store
 template <int P, int V>
 HWY_INLINE void finish(const TileCall& call, Vector (&sum)[P][V]) {
   const Tag tag;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   if (call.last) {
     const Vector floor = hn::Set(tag, call.floor);
 #pragma GCC unroll 4
@@ -92,7 +92,7 @@ HWY_INLINE void finish(const TileCall& call, Vector (&sum)[P][V]) {
 template <int P, int V>
 void tile(const TileCall& call) {
   const Tag tag;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   constexpr int bases = (P + base_pixels - 1) / base_pixels;
   Vector sum[P][V];
   start<P, V>(call, sum);
@@ -126,7 +126,7 @@ void tile(const TileCall& call) {
 template <int P>
 void slide(const TileCall& call) {
   const Tag tag;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   constexpr int pixels = P + slide_taps - 1;
   constexpr int third = (pixels + 2) / 3;  // three pixels far apart in turn: their sums do not wait for each other
   constexpr int bases = (pixels + base_pixels - 1) / base_pixels;

@@ -23,7 +23,7 @@ HWY_INLINE void fetch(Fetch& next) {
 template <int T, int V>
 HWY_INLINE void add_to(const WeightTileCall& call, const Vector (&sum)[T][V]) {
   const Tag tag;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   const Tail tail(call.tail);
 #pragma GCC unroll 32
   for (int t = 0; t < T; ++t) {
@@ -42,7 +42,7 @@ HWY_INLINE void add_to(const WeightTileCall& call, const Vector (&sum)[T][V]) {
 template <int T, int V>
 void weight_tile(const WeightTileCall& call) {
   const Tag tag;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   const Tail tail(call.tail);
   Vector sum[T][V];
 #pragma GCC unroll 32
@@ -124,7 +124,7 @@ void slide(const WeightTileCall& call) {
 template <int T, int V>
 void stack(const WeightTileCall& call) {
   const Tag tag;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   const Tail tail(call.tail);
   Vector sum[stack_rows][T][V];
 #pragma GCC unroll 4
@@ -162,7 +162,7 @@ void stack(const WeightTileCall& call) {
 
 void pixel_sum(const PixelSumCall& call) {
   const Tag tag;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   for (std::int64_t c = 0; c < call.channels; c += lanes) {
     const Tail tail(std::min(lanes, call.channels - c));
     Vector even = tail.load(call.sums + c);

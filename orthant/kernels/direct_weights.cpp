@@ -156,7 +156,7 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
                              float* weights, const Ahead& ahead) const {
   const std::int64_t pixels = length(unit.d) * length(unit.h) * length(unit.w);
   const std::int64_t h_taps = static_cast<std::int64_t>(gather_.h.taps.size()) / stack_;
-  const std::int64_t w_taps = static_cast<std::int64_t>(gather_.w.taps.size());
+  const auto w_taps = static_cast<std::int64_t>(gather_.w.taps.size());
   const std::int64_t runs_per_row = rows_.runs_over_w ? 1 : w_taps;
   const std::int64_t src_row =
       stack_ > 1 ? (gather_.h.taps[1].offset - gather_.h.taps[0].offset) * rows_.row : std::int64_t{0};
