@@ -47,6 +47,13 @@ class Documents(unittest.TestCase):
         text = "```sh\nmake demo\n$ build/release/bin/orthant models \\\n  --json\n# orthant x\n```\n```sh no-run\north\n```\n"
         self.assertEqual([shlex.split(c) for c in commands(text)], [["orthant", "models", "--json"]])
 
+    def test_run_file_of_the_document_is_the_demo(self):
+        def keys(text):
+            return [words for line in text.splitlines() if (words := line.partition("#")[0].split())]
+
+        document = re.search(r"^```yaml\n(.*?)^```", (tree.ROOT / "docs/run-file.md").read_text(), re.MULTILINE | re.DOTALL)
+        self.assertEqual(keys(document.group(1)), keys((tree.ROOT / "examples/demo.yaml").read_text()))
+
     def test_links_lead_somewhere(self):
         broken = []
         for path in tree.files(".md"):
