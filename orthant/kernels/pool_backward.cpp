@@ -138,7 +138,8 @@ class PoolBackward final : public Primitive {
     task_.kind == model::PoolKind::max ? max_pool_gradient_row(row) : average_pool_gradient_row(row);
   }
 
-  std::int64_t list_rows(std::span<void* const> arguments, const Lists& lists, const tensor::Shape& at) const {
+  [[nodiscard]] std::int64_t list_rows(std::span<void* const> arguments, const Lists& lists,
+                                       const tensor::Shape& at) const {
     const tensor::Shape& strides = task_.dst.strides;
     const float* diff_dst = static_cast<const float*>(arguments[0]) + task_.dst.offset + at.n * strides.n;
     const auto* argmax = static_cast<const std::byte*>(arguments[1]);
