@@ -65,12 +65,14 @@ std::int64_t Lowering::local_groups(const Unit& unit, std::int64_t groups) const
   return (box.hi.c - box.lo.c) / (node(unit.main).shape.c / groups);
 }
 
-model::PoolTask Lowering::pool_task(const Unit&, const model::Pool& op, const Value& x, const Value& y) const {
+model::PoolTask Lowering::pool_task(const Unit& unit, const model::Pool& op, const Value& x, const Value& y) const {
   return {.kind = op.kind,
           .window = tensor::local_window(op.window, x.box, y.box),
           .count_include_pad = op.count_include_pad,
           .src = x.layout,
-          .dst = y.layout};
+          .dst = y.layout,
+          .global_src = tensor::spatial(node(unit.srcs[0]).shape),
+          .first_src = tensor::spatial(x.box.lo)};
 }
 
 model::DropoutTask Lowering::dropout_task(const Unit& unit, const model::Dropout& op, const Value& from,
