@@ -231,31 +231,24 @@ void Lowering::bias_backward(const Unit& unit, const Value& diff) {
 }
 
 /// Where only this pooling reads an activation's result, its gradient goes through the activation in the same
-/// pass and is written over that result.
+/// pass and is written over that result: over that of others' cells in the halo, too, before it returns to them.
 void Lowering::backward(const Unit& unit, const model::Pool& op) {
   const int source = unit.srcs[0];
   const Unit& producer = at(units_, at(unit_of_, source));
   const Tensor& x = at(micro_->sources, unit.main);
-  const bool through = is_local(unit, 0) && !std::holds_alternative<model::BatchNorm>(node(producer.main).op) &&
-                       at(consumers_, source) == 1 && at(micro_->values, source).own.owned;
+  const model::Activation activation = activation_of(graph_, producer);
+  const bool through = activation.kind != ActivationKind::identity && at(micro_->in_place, unit.main)[0] &&
+                       !std::holds_alternative<model::BatchNorm>(node(producer.main).op) &&
+                       at(consumers_, source) == 1 && at(micro_->values, source).stored.owned;
   const Value diff = take_gradient(unit.out);
-  const model::Activation activation = through ? activation_of(graph_, producer) : model::Activation{};
-  const int argmax = at(micro_->extra, unit.out);
-  if (activation.kind != ActivationKind::identity) {
-    at(micro_->activation_undone, source) = true;
-    if (!diff.empty()) {
-      model::PoolTask task = pool_task(unit, op, x.all, diff);
-      task.pass = Pass::backward_data;
-      task.activation = activation;
-      emit(unit.main, "backward_data", task, {diff.buffer, argmax, x.all.buffer, x.all.buffer});
-    }
-    return pass_to(source, x.all);
-  }
-  const Tensor diff_x = diff_src(unit);
+  if (through) at(micro_->activation_undone, source) = true;
+  const Tensor diff_x = through ? x : diff_src(unit);
   if (!diff.empty()) {
     model::PoolTask task = pool_task(unit, op, {.buffer = -1, .box = x.all.box, .layout = diff_x.all.layout}, diff);
     task.pass = Pass::backward_data;
-    emit(unit.main, "backward_data", task, {diff.buffer, argmax, -1, diff_x.all.buffer});
+    if (through) task.activation = activation;
+    emit(unit.main, "backward_data", task,
+         {diff.buffer, at(micro_->extra, unit.out), through ? x.all.buffer : -1, diff_x.all.buffer});
   }
   pass_back(unit, 0, diff_x);
 }
