@@ -27,6 +27,7 @@ std::int64_t dst_channels(const ConvTask& task) { return task.dst.extents.c / ta
 bool suits_winograd(const ConvTask& task) {
   constexpr std::int64_t least_channels = 16;
   constexpr std::int64_t most_weights_per_tile = 131072;
+  constexpr std::int64_t most_transposed_weights_per_tile = 16384;
   constexpr std::int64_t least_points = 16;  // three taps in one dim only save too little
   if (std::min(src_channels(task), dst_channels(task)) < least_channels) return false;
   const tensor::Shape& cells = task.pass == Pass::backward_data ? task.src.extents : task.dst.extents;
@@ -39,7 +40,8 @@ bool suits_winograd(const ConvTask& task) {
   }
   if (points < least_points) return false;
   if (task.pass == Pass::backward_weights) return tiles >= 64;
-  return points * src_channels(task) * dst_channels(task) <= most_weights_per_tile * tiles;
+  const std::int64_t most = task.pass == Pass::forward ? most_weights_per_tile : most_transposed_weights_per_tile;
+  return points * src_channels(task) * dst_channels(task) <= most * tiles;
 }
 
 /// Matrix products need whole panels of columns.

@@ -12,7 +12,7 @@ constexpr std::int64_t float_bytes = sizeof(float);
 /// Pieces of a bucket begin at multiples of this many items: a cache line.
 constexpr std::int64_t line_items = 16;
 /// Large enough that latency does not count, small enough that the first bucket leaves early in backward.
-constexpr std::int64_t bucket_items = std::int64_t{1} << 20;
+constexpr std::int64_t bucket_items = std::int64_t{1} << 19;
 
 std::int64_t whole_lines(std::int64_t items) { return (items + line_items - 1) / line_items * line_items; }
 
