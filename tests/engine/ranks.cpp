@@ -15,6 +15,7 @@
 #include <cstring>
 #include <mutex>
 #include <numeric>
+#include <tuple>
 
 namespace orthant::test {
 namespace {
@@ -57,7 +58,7 @@ void for_each_cell(const schedule::Port& port, const Shape& whole, Visit visit) 
   }
 }
 
-std::vector<float> whole_parameter(const model::Parameter& parameter, Data data) {
+std::vector<float> make_parameter(const model::Parameter& parameter, Data data) {
   using Role = model::Parameter::Role;
   std::vector<float> values(static_cast<std::size_t>(model::count(parameter)));
   const std::uint64_t key = std::hash<std::string>{}(parameter.name);
@@ -73,12 +74,25 @@ std::vector<float> whole_parameter(const model::Parameter& parameter, Data data)
   return values;
 }
 
+/// Made once: large networks have many numbers and many ranks.
+const std::vector<float>& whole_parameter(const model::Parameter& parameter, Data data) {
+  static std::mutex mutex;
+  static std::map<std::tuple<std::string, std::vector<std::int64_t>, Data>, std::vector<float>> known;
+  const std::lock_guard lock(mutex);
+  auto& values = known[{parameter.name, parameter.extents, data}];
+  if (values.empty()) values = make_parameter(parameter, data);
+  return values;
+}
+
 /// `floats(buffer)` and `labels(buffer)` are the memory of a buffer, whatever the numbers in it are.
 template <class Memory>
-void fill(const schedule::Schedule& schedule, Memory memory, const model::Graph& graph, Data data) {
+void fill(const schedule::Schedule& schedule, Memory memory, const model::Graph& graph, const RanksOptions& options) {
+  const Data data = options.data;
+  const std::uint64_t input_key = 2 * options.seed;
+  const std::uint64_t target_key = input_key + 1;
   for (const schedule::Port& port : schedule.inputs) {
     for_each_cell(port, graph.nodes.front().shape, [&](std::int64_t index, std::size_t offset) {
-      memory.floats(port.buffer)[offset] = number(data, 1, index, false);
+      memory.floats(port.buffer)[offset] = number(data, input_key, index, false);
     });
   }
   const Shape target = model::target_shape(graph);
@@ -87,9 +101,9 @@ void fill(const schedule::Schedule& schedule, Memory memory, const model::Graph&
     for_each_cell(port, target, [&](std::int64_t index, std::size_t offset) {
       if (schedule.labels) {
         memory.labels(port.buffer)[offset] =
-            static_cast<std::int32_t>(base::keyed(2, static_cast<std::uint64_t>(index)) % classes);
+            static_cast<std::int32_t>(base::keyed(target_key, static_cast<std::uint64_t>(index)) % classes);
       } else {
-        memory.floats(port.buffer)[offset] = number(data, 2, index, false);
+        memory.floats(port.buffer)[offset] = number(data, target_key, index, false);
       }
     });
   }
@@ -119,18 +133,17 @@ void collect(const schedule::Schedule& schedule, Memory memory, const model::Gra
   for (const schedule::ParameterBuffers& entry : schedule.parameters) {
     const int buffer = options.lower.update ? entry.value : entry.gradient;
     if (buffer < 0) continue;
+    const auto& items = memory.floats(buffer);
+    const std::vector<float> mine(items.begin(), items.end());
+    // Another holder of the shard may have been here: both must have the same.
+    const auto [first, is_new] = outcome.shards.try_emplace({entry.parameter.name, entry.holders}, mine);
+    if (!is_new) {
+      EXPECT_EQ(first->second == mine, true) << entry.parameter.name << " differs between its holders";
+      continue;
+    }
     std::vector<float>& whole = outcome.tensors[entry.parameter.name];
     whole.resize(static_cast<std::size_t>(model::count(entry.parameter)), std::nanf(""));
-    std::vector<float> mine = whole;
-    const auto& items = memory.floats(buffer);
-    engine::to_file_order(graph, entry.parameter, entry.shard, std::vector<float>(items.begin(), items.end()), mine);
-    for (std::size_t i = 0; i < whole.size(); ++i) {
-      // Another holder of the shard was here: both must have the same.
-      if (!std::isnan(whole[i]) && !std::isnan(mine[i])) {
-        EXPECT_EQ(whole[i], mine[i]) << entry.parameter.name << " differs between its holders";
-      }
-      if (!std::isnan(mine[i])) whole[i] = mine[i];
-    }
+    engine::to_file_order(graph, entry.parameter, entry.shard, mine, whole);
   }
 }
 
@@ -195,7 +208,7 @@ struct InterpreterMemory {
 Outcome run_in_double(const model::Graph& graph, const RanksOptions& options) {
   Interpreter interpreter(schedule::lower(graph, plan::serial_plan(graph), 0, options.lower));
   const InterpreterMemory memory{interpreter};
-  fill(interpreter.schedule(), memory, graph, options.data);
+  fill(interpreter.schedule(), memory, graph, options);
   Outcome outcome;
   for (int run = 1; run <= options.runs; ++run) {
     interpreter.run({.step = run, .seed = 7, .learning_rate = options.learning_rate});
@@ -213,7 +226,7 @@ Outcome run_ranks(const model::Graph& graph, const plan::Plan& plan, const Ranks
     check_bounds(schedule);
     engine::Engine engine(std::move(schedule), comm, {.threads = 1, .before_allocation = {}});
     const EngineMemory memory{engine};
-    fill(engine.schedule(), memory, graph, options.data);
+    fill(engine.schedule(), memory, graph, options);
     std::vector<double> losses;
     for (int run = 1; run <= options.runs; ++run) {
       engine.run({.step = run, .seed = 7, .learning_rate = options.learning_rate});

@@ -16,13 +16,15 @@ enum class Data {
 
 /// What all ranks together came to, put together to whole tensors.
 struct Outcome {
-  std::vector<double> losses;                         ///< of each run, the weighted sum
-  std::vector<float> output;                          ///< of the last run; NCDHW
+  std::vector<double> losses;                                                     ///< of each run, the weighted sum
+  std::vector<float> output;                                                      ///< of the last run; NCDHW
+  std::map<std::pair<std::string, std::vector<int>>, std::vector<float>> shards;  ///< as their holders have them
   std::map<std::string, std::vector<float>> tensors;  ///< gradients, or weights after updates, in the order of files
 };
 
 struct RanksOptions {
   Data data = Data::integers;
+  std::uint64_t seed = 1;  ///< of inputs and targets
   int runs = 1;
   double learning_rate = 0.01;
   schedule::LowerOptions lower{};
