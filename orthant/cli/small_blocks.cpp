@@ -35,12 +35,16 @@ void* get_memory(std::size_t bytes) {
 [[gnu::visibility("default")]] void* operator new(std::size_t bytes) {
   const std::size_t list = (bytes + unit_bytes - 1) / unit_bytes;
   if (bytes > SIZE_MAX - sizeof(Header)) throw std::bad_alloc();
-  if (list >= list_count) return new (get_memory(sizeof(Header) + bytes)) Header + 1;
+  if (list >= list_count) {
+    auto* const block = new (get_memory(sizeof(Header) + bytes)) Header;
+    return block + 1;
+  }
   if (Header* const block = free_blocks[list]) {
     free_blocks[list] = block->next;
     return block + 1;
   }
-  return new (get_memory(sizeof(Header) + list * unit_bytes)) Header{.list = list} + 1;
+  auto* const block = new (get_memory(sizeof(Header) + list * unit_bytes)) Header{.list = list};
+  return block + 1;
 }
 
 [[gnu::visibility("default")]] void operator delete(void* memory) noexcept {
