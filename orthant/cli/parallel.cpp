@@ -10,7 +10,9 @@
 #include "orthant/plan/strategy.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 
 namespace orthant::cli {
 namespace {
@@ -102,7 +104,11 @@ plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& grap
 int threads_per_rank(const ParallelArguments& arguments, int ranks) {
   if (arguments.threads > 0) return arguments.threads;
   const char* set = std::getenv("OMP_NUM_THREADS");
-  if (set && comm::launched()) return std::max(1, std::atoi(set));
+  if (set && comm::launched()) {
+    int threads = 1;  // stays if that is no number
+    std::from_chars(set, set + std::strlen(set), threads);
+    return std::max(1, threads);
+  }
   return std::max(1, comm::processors().threads / ranks);
 }
 
