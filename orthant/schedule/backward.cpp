@@ -137,7 +137,7 @@ void Lowering::backward(const Unit& unit, const model::Conv& op) {
           parts ? -1 : gradient_of(unit.main, Role::bias)});
   };
   const auto data = [&] {
-    const Tensor diff_x = diff_src(unit);
+    Tensor diff_x = diff_src(unit);
     if (!diff.empty()) {
       model::ConvTask first = task;
       first.pass = Pass::backward_data;
@@ -166,7 +166,7 @@ void Lowering::backward(const Unit& unit, const model::ConvTranspose& op) {
     emit(unit.main, "backward_weights", last, {diff.buffer, x.all.buffer, gradient_of(unit.main, Role::weight), -1});
   };
   const auto data = [&] {
-    const Tensor diff_x = diff_src(unit);
+    Tensor diff_x = diff_src(unit);
     if (!diff.empty()) {
       model::ConvTask first = task;
       first.pass = Pass::forward;
@@ -197,7 +197,7 @@ void Lowering::backward(const Unit& unit, const model::Dense& op) {
           parts ? -1 : gradient_of(unit.main, Role::bias)});
   };
   const auto data = [&] {
-    const Tensor diff_x = diff_src(unit);
+    Tensor diff_x = diff_src(unit);
     if (!diff.empty()) {
       model::DenseTask first = task;
       first.pass = Pass::backward_data;

@@ -3,6 +3,7 @@
 #include "orthant/tensor/window_boxes.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace orthant::schedule {
 namespace {
@@ -333,8 +334,8 @@ NodeValue Lowering::forward(const Unit& unit, const model::Flatten&) {
 /// The ranks that share the output.
 std::vector<int> Lowering::loss_ranks() const {
   const tensor::Distribution dst = plan::loss_distribution(plan_, graph_);
-  std::vector<int> ranks;
-  for (int part = 0; part < tensor::parts(dst.grid); ++part) ranks.push_back(dst.first_rank + part);
+  std::vector<int> ranks(static_cast<std::size_t>(tensor::parts(dst.grid)));
+  std::iota(ranks.begin(), ranks.end(), dst.first_rank);
   return ranks;
 }
 

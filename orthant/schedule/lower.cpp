@@ -41,6 +41,7 @@ void Lowering::make_micros() {
     const std::size_t nodes = graph_.nodes.size();
     for (std::size_t n = 0; n < nodes; ++n) {
       std::vector<plan::Share> shares;
+      shares.reserve(static_cast<std::size_t>(plan_.ranks));
       for (int rank = 0; rank < plan_.ranks; ++rank)
         shares.push_back(plan::share_of(plan_, micro.graph, static_cast<int>(n), rank));
       micro.shares.push_back(std::move(shares));

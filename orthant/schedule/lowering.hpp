@@ -114,7 +114,7 @@ class Lowering {
   void finish(Pending pending);
   void flush_sends();
   int add_sums(const std::string& name, std::int64_t count, const std::vector<int>& ranks);
-  int add_up(const std::string& name, Kind kind, int parts, std::int64_t count, const std::vector<int>& ranks);
+  int add_up(const std::string& name, Kind kind, int mine, std::int64_t count, const std::vector<int>& ranks);
 
   // fetch.cpp
   Fetching begin_fetch(const Unit& unit, std::size_t index);

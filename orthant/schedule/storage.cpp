@@ -25,6 +25,7 @@ bool Lowering::fits_in_place(const Micro& micro, const Unit& unit, std::size_t i
 void Lowering::find_storage(Micro& micro) const {
   for (const auto& shares : micro.shares) {
     std::vector<Box> boxes;
+    boxes.reserve(shares.size());
     for (const plan::Share& share : shares) boxes.push_back(share.owned);
     micro.stored.push_back(std::move(boxes));
     micro.filled.emplace_back(shares.size());
