@@ -193,7 +193,7 @@ void expect_gradients_agree(const model::Graph& graph, const plan::Plan& plan, c
 /// Networks of random ops under plans with another cut for every node: redistributions, statistics and losses over any
 /// ranks.
 TEST(Parallel, RandomNetworksUnderMixedPlansAgreeWithOneRank) {
-  for (int seed = 0; seed < times(150); ++seed) {
+  for (int seed = 0; seed < 150; ++seed) {
     const model::Graph graph = random_network(static_cast<std::uint64_t>(seed));
     Random random(static_cast<std::uint64_t>(seed));
     const plan::Plan plan =
@@ -201,8 +201,10 @@ TEST(Parallel, RandomNetworksUnderMixedPlansAgreeWithOneRank) {
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(plan));
     const RanksOptions gradients{.data = Data::reals,
                                  .lower = {.update = false, .input_gradient = true, .keep_output = true}};
-    const RanksOptions training{
-        .data = Data::reals, .runs = 10, .lower = {.optimizer = {.momentum = 0.9, .weight_decay = 1e-3}}};
+    const RanksOptions training{.data = Data::reals,
+                                .runs = 10,
+                                .learning_rate = 1e-3,
+                                .lower = {.optimizer = {.momentum = 0.9, .weight_decay = 1e-3}}};
     try {
       expect_gradients_agree(graph, plan, gradients);
       const Outcome many = run_ranks(graph, plan, training);

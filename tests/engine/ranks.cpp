@@ -66,6 +66,8 @@ std::vector<float> make_parameter(const model::Parameter& parameter, Data data) 
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = number(data, key, static_cast<std::int64_t>(i), true);
     if (scale) values[i] = data == Data::integers ? 1 : 1 + values[i] / 2;
+    // Few arguments of ReLUs come close to zero, where rounding decides.
+    if (parameter.role == Role::norm_bias && data == Data::reals) values[i] += 3;
     if (parameter.extents.size() > 1 && data == Data::reals) {
       const auto fan = static_cast<float>(model::count(parameter) / parameter.extents[0]);
       values[i] *= 2 * std::sqrt(3 / fan);

@@ -21,11 +21,11 @@ struct Small {
 std::vector<Small> networks() {
   std::vector<Small> list{
       {"cosmoflow", {.input = "4x32x32x32", .mini_batch = 2, .settings = {}}},
-      {"cosmoflow", {.input = "4x32x32x32", .mini_batch = 2, .settings = {{"batch_norm", "true"}}}},
       {"unet3d", {.input = "1x16x16x16", .mini_batch = 4, .settings = {{"width", "4"}}}},
       {"resnet18", {.input = "3x64x64", .mini_batch = 8, .settings = {{"classes", "10"}}}},
   };
   const std::vector<Small> larger{
+      {"cosmoflow", {.input = "4x32x32x32", .mini_batch = 2, .settings = {{"batch_norm", "true"}}}},
       {"cosmoflow-mlperf", {.input = "4x32x32x32", .mini_batch = 2, .settings = {}}},
       {"resnet50", {.input = "3x64x64", .mini_batch = 8, .settings = {{"classes", "10"}}}},
       {"resnet152", {.input = "3x64x64", .mini_batch = 8, .settings = {{"classes", "10"}}}},
