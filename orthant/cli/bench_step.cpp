@@ -220,8 +220,11 @@ void add_bench_step(CLI::App& bench) {
   command->add_flag("--layers", arguments->layers, "Time, implementation and speed of every step of the schedule");
   command->add_option("--trace", arguments->trace, "Write a Chrome trace to this file");
   command->add_flag("--json", arguments->json, "Print JSON");
-  command->callback(
-      [arguments] { run_on_ranks(arguments->parallel, [&](comm::Comm& comm) { run_bench_step(*arguments, comm); }); });
+  command->callback([arguments] {
+    run_on_ranks(
+        arguments->parallel, [&](int ranks) { plan_for(arguments->parallel, load(arguments->network), ranks); },
+        [&](comm::Comm& comm) { run_bench_step(*arguments, comm); });
+  });
 }
 
 }  // namespace orthant::cli

@@ -112,9 +112,11 @@ int threads_per_rank(const ParallelArguments& arguments, int ranks) {
   return std::max(1, comm::processors().threads / ranks);
 }
 
-void run_on_ranks(const ParallelArguments& arguments, const std::function<void(comm::Comm&)>& body) {
+void run_on_ranks(const ParallelArguments& arguments, const std::function<void(int)>& check,
+                  const std::function<void(comm::Comm&)>& body) {
   const int asked = ranks_asked(arguments);
   if (asked > 1 && !comm::launched()) {
+    check(asked);
     comm::launch(asked, threads_per_rank(arguments, asked), command_line().argc, command_line().argv);
   }
   const int code = comm::run([&](comm::Comm& comm) {

@@ -29,8 +29,10 @@ plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& grap
 int threads_per_rank(const ParallelArguments& arguments, int ranks);
 
 /// Runs `body` on all ranks: those this process was started with or, with --ranks or a grid of more than one part,
-/// those that mpirun starts in its place. Throws Quit if the job failed; the error has been printed then.
-void run_on_ranks(const ParallelArguments& arguments, const std::function<void(comm::Comm&)>& body);
+/// those that mpirun starts in its place. Before it does, `check` is called with their number, and throws Error if
+/// `body` could not run: no process is started then. Throws Quit if the job failed; the error has been printed then.
+void run_on_ranks(const ParallelArguments& arguments, const std::function<void(int)>& check,
+                  const std::function<void(comm::Comm&)>& body);
 
 /// Leaves the program with this code and no further word.
 struct Quit {

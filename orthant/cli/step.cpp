@@ -137,8 +137,11 @@ void add_step(CLI::App& app) {
   command->add_option("--seed", arguments->seed, "Seed of initial weights and dropout");
   command->add_flag("--json", arguments->json, "Print result.json");
   add_parallel(*command, arguments->parallel);
-  command->callback(
-      [arguments] { run_on_ranks(arguments->parallel, [&](comm::Comm& comm) { run_step(*arguments, comm); }); });
+  command->callback([arguments] {
+    run_on_ranks(
+        arguments->parallel, [&](int ranks) { plan_for(arguments->parallel, network_for(*arguments), ranks); },
+        [&](comm::Comm& comm) { run_step(*arguments, comm); });
+  });
 }
 
 }  // namespace orthant::cli

@@ -5,6 +5,7 @@
 #include "orthant/cli/parallel.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
+#include "orthant/train/loader.hpp"
 #include "orthant/train/loop.hpp"
 
 #include <filesystem>
@@ -66,6 +67,15 @@ void print_json(const train::Summary& summary) {
   fmt::print("{}\n", json.dump(2));
 }
 
+/// What can be refused before ranks are started. Opens the data but reads no sample.
+void check_train(const TrainArguments& arguments, int ranks) {
+  const train::RunFile run = train::load_run(arguments.run, arguments.overrides);
+  const model::Graph graph = model::load_network(run.model, run.network);
+  plan_for(arguments.parallel, graph, ranks);
+  const auto dataset = train::open_data(run.data, graph);
+  const train::Loader loader(*dataset, graph, run.data.shuffle, run.seed);
+}
+
 void run_train(const TrainArguments& arguments, comm::Comm& comm) {
   const train::RunFile run = comm::agree(comm, [&] { return train::load_run(arguments.run, arguments.overrides); });
   ParallelArguments parallel = arguments.parallel;
@@ -95,8 +105,11 @@ void add_train(CLI::App& app) {
   command->add_option("--trace", arguments->trace, "Write a Chrome trace of the steps to this file");
   command->add_flag("--json", arguments->json, "Print the summary as JSON");
   add_parallel(*command, arguments->parallel);
-  command->callback(
-      [arguments] { run_on_ranks(arguments->parallel, [&](comm::Comm& comm) { run_train(*arguments, comm); }); });
+  command->callback([arguments] {
+    run_on_ranks(
+        arguments->parallel, [&](int ranks) { check_train(*arguments, ranks); },
+        [&](comm::Comm& comm) { run_train(*arguments, comm); });
+  });
 }
 
 }  // namespace orthant::cli
