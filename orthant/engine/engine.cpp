@@ -1,6 +1,8 @@
 #include "orthant/engine/engine.hpp"
 
 #include "orthant/base/error.hpp"
+#include "orthant/comm/failure.hpp"
+#include "orthant/comm/watchdog.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -79,26 +81,37 @@ void Engine::execute(std::size_t step, const kernels::Context& context) {
     ++in_flight_;
   } else {
     const std::int64_t begin = now_ns();
+    const comm::Waiting waiting(comm_.watchdog(), work.name.c_str());
     transfers_[static_cast<std::size_t>(std::get<schedule::Finish>(work.work).exchange)]->wait();
     --in_flight_;
     waited_ns_ += now_ns() - begin;
   }
 }
 
-void Engine::run(const kernels::Context& context) {
+/// Runs all steps; what one of them throws names it.
+template <class Execute>
+void Engine::execute_all(Execute execute_step) {
   waited_ns_ = 0;
-  for (std::size_t i = 0; i < primitives_.size(); ++i) execute(i, context);
+  std::size_t step = 0;
+  try {
+    for (; step < primitives_.size(); ++step) execute_step(step);
+  } catch (...) {
+    const comm::Failure failure = comm::current_failure();
+    throw base::Error(failure.code, schedule_.steps[step].name + ": " + failure.message);
+  }
   add_up_losses();
 }
 
+void Engine::run(const kernels::Context& context) {
+  execute_all([&](std::size_t step) { execute(step, context); });
+}
+
 void Engine::run(const kernels::Context& context, Trace& trace) {
-  waited_ns_ = 0;
-  for (std::size_t i = 0; i < primitives_.size(); ++i) {
+  execute_all([&](std::size_t step) {
     const std::int64_t begin = now_ns();
-    execute(i, context);
-    trace.events.push_back({.step = static_cast<int>(i), .begin_ns = begin, .end_ns = now_ns()});
-  }
-  add_up_losses();
+    execute(step, context);
+    trace.events.push_back({.step = static_cast<int>(step), .begin_ns = begin, .end_ns = now_ns()});
+  });
 }
 
 void Engine::add_up_losses() {

@@ -49,6 +49,8 @@ class Engine {
  private:
   void bind_messages(comm::Comm& comm);
   void execute(std::size_t step, const kernels::Context& context);
+  template <class Execute>
+  void execute_all(Execute execute_step);
   void add_up_losses();
 
   schedule::Schedule schedule_;
