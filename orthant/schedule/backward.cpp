@@ -115,38 +115,48 @@ void Lowering::backward(const Unit& unit, const model::Input&) {
   schedule_.input_gradients.push_back(port(gradient));
 }
 
-void Lowering::backward(const Unit& unit, const model::Conv& op) {
+/// `make(x, y)` as in contract().
+template <class Make>
+void Lowering::contract_backward(const Unit& unit, bool bias, Make make) {
   const Value own = before_activation(unit);
   const Value diff = contraction_diff(unit, own);
   const Tensor& x = at(micro_->sources, unit.main);
-  const bool wants_data = needs_gradient(unit.srcs[0]);
   const bool parts = sums_in_parts(unit);
-  model::ConvTask task{
-      .window = op.window, .groups = local_groups(unit, op.groups), .src = x.all.layout, .dst = diff.layout};
-  if (!diff.empty()) task.window = tensor::local_window(op.window, x.all.box, diff.box);
-
   const auto weights = [&] {
-    if (parts && op.bias) bias_backward(unit, own);
+    if (parts && bias) bias_backward(unit, own);
     if (diff.empty()) return zero_gradients(unit.main);
-    model::ConvTask last = task;
-    last.pass = Pass::backward_weights;
-    last.bias = op.bias && !parts;
-    last.accumulate = accumulates();
-    emit(unit.main, "backward_weights", last,
+    auto task = make(x.all.box, diff.box);
+    task.pass = Pass::backward_weights;
+    task.bias = bias && !parts;
+    task.accumulate = accumulates();
+    task.src = x.all.layout;
+    task.dst = diff.layout;
+    emit(unit.main, "backward_weights", task,
          {x.all.buffer, diff.buffer, gradient_of(unit.main, Role::weight),
           parts ? -1 : gradient_of(unit.main, Role::bias)});
   };
   const auto data = [&] {
-    Tensor diff_x = diff_src(unit);
-    if (!diff.empty()) {
-      model::ConvTask first = task;
-      first.pass = Pass::backward_data;
-      first.src = diff_x.all.layout;
-      emit(unit.main, "backward_data", first, {diff.buffer, value_of(unit.main, Role::weight), diff_x.all.buffer});
-    }
+    const Tensor diff_x = diff_src(unit);
+    if (diff.empty()) return diff_x;
+    auto task = make(x.all.box, diff.box);
+    task.pass = Pass::backward_data;
+    task.src = diff_x.all.layout;
+    task.dst = diff.layout;
+    emit(unit.main, "backward_data", task, {diff.buffer, value_of(unit.main, Role::weight), diff_x.all.buffer});
     return diff_x;
   };
-  backward_both(unit, wants_data, data, weights);
+  backward_both(unit, data, weights);
+}
+
+void Lowering::backward(const Unit& unit, const model::Conv& op) {
+  contract_backward(unit, op.bias, [&](const tensor::Box& src, const tensor::Box& dst) {
+    return model::ConvTask{.window = tensor::local_window(op.window, src, dst),
+                           .groups = local_groups(unit, op.groups)};
+  });
+}
+
+void Lowering::backward(const Unit& unit, const model::Dense& op) {
+  contract_backward(unit, op.bias, [](const tensor::Box&, const tensor::Box&) { return model::DenseTask{}; });
 }
 
 void Lowering::backward(const Unit& unit, const model::ConvTranspose& op) {
@@ -175,45 +185,14 @@ void Lowering::backward(const Unit& unit, const model::ConvTranspose& op) {
     }
     return diff_x;
   };
-  backward_both(unit, needs_gradient(unit.srcs[0]), data, weights);
-}
-
-void Lowering::backward(const Unit& unit, const model::Dense& op) {
-  const Value own = before_activation(unit);
-  const Value diff = contraction_diff(unit, own);
-  const Tensor& x = at(micro_->sources, unit.main);
-  const bool parts = sums_in_parts(unit);
-  const model::DenseTask task{.src = x.all.layout, .dst = diff.layout};
-
-  const auto weights = [&] {
-    if (parts && op.bias) bias_backward(unit, own);
-    if (diff.empty()) return zero_gradients(unit.main);
-    model::DenseTask last = task;
-    last.pass = Pass::backward_weights;
-    last.bias = op.bias && !parts;
-    last.accumulate = accumulates();
-    emit(unit.main, "backward_weights", last,
-         {x.all.buffer, diff.buffer, gradient_of(unit.main, Role::weight),
-          parts ? -1 : gradient_of(unit.main, Role::bias)});
-  };
-  const auto data = [&] {
-    Tensor diff_x = diff_src(unit);
-    if (!diff.empty()) {
-      model::DenseTask first = task;
-      first.pass = Pass::backward_data;
-      first.src = diff_x.all.layout;
-      emit(unit.main, "backward_data", first, {diff.buffer, value_of(unit.main, Role::weight), diff_x.all.buffer});
-    }
-    return diff_x;
-  };
-  backward_both(unit, needs_gradient(unit.srcs[0]), data, weights);
+  backward_both(unit, data, weights);
 }
 
 /// Where the gradient of the source goes to other ranks it is computed first and travels while the weights' gradient
 /// is computed; else the weights' comes first, so that the source's memory is free for its gradient.
 template <class Data, class Weights>
-void Lowering::backward_both(const Unit& unit, bool wants_data, Data data, Weights weights) {
-  if (!wants_data) return weights();
+void Lowering::backward_both(const Unit& unit, Data data, Weights weights) {
+  if (!needs_gradient(unit.srcs[0])) return weights();
   if (is_local(unit, 0)) {
     weights();
     return pass_back(unit, 0, data());

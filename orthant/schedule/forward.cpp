@@ -107,27 +107,38 @@ void Lowering::bias_and_activation(const Unit& unit, const Value& y, bool bias) 
   emit(unit.main, "bias_activation", task, {y.buffer, value_of(unit.main, Role::bias), y.buffer});
 }
 
-NodeValue Lowering::forward(const Unit& unit, const model::Conv& op) {
+/// `make(x, y)` is the task between two boxes but for bias, activation and layouts.
+template <class Make>
+NodeValue Lowering::contract(const Unit& unit, bool bias, Make make) {
   const Tensor x = at(micro_->sources, unit.main) = fetch(unit);
   const NodeValue y = dst(unit);
   const Value out = contraction_dst(unit, y);
   const bool parts = sums_in_parts(unit);
   if (!out.empty()) {
-    const model::ConvTask task{.pass = Pass::forward,
-                               .window = tensor::local_window(op.window, x.all.box, out.box),
-                               .groups = local_groups(unit, op.groups),
-                               .bias = op.bias && !parts,
-                               .activation = parts ? identity : activation_of(graph_, unit),
-                               .src = x.all.layout,
-                               .dst = out.layout};
+    auto task = make(x.all.box, out.box);
+    task.bias = bias && !parts;
+    task.activation = parts ? identity : activation_of(graph_, unit);
+    task.src = x.all.layout;
+    task.dst = out.layout;
     emit(unit.main, "forward", task,
          {x.all.buffer, value_of(unit.main, Role::weight), parts ? -1 : value_of(unit.main, Role::bias), out.buffer});
   }
   if (parts) {
     add_partial_sums(unit, out, y);
-    bias_and_activation(unit, y.own, op.bias);
+    bias_and_activation(unit, y.own, bias);
   }
   return y;
+}
+
+NodeValue Lowering::forward(const Unit& unit, const model::Conv& op) {
+  return contract(unit, op.bias, [&](const tensor::Box& src, const tensor::Box& dst) {
+    return model::ConvTask{.window = tensor::local_window(op.window, src, dst),
+                           .groups = local_groups(unit, op.groups)};
+  });
+}
+
+NodeValue Lowering::forward(const Unit& unit, const model::Dense& op) {
+  return contract(unit, op.bias, [](const tensor::Box&, const tensor::Box&) { return model::DenseTask{}; });
 }
 
 NodeValue Lowering::forward(const Unit& unit, const model::ConvTranspose& op) {
@@ -144,26 +155,6 @@ NodeValue Lowering::forward(const Unit& unit, const model::ConvTranspose& op) {
   }
   if (sums_in_parts(unit)) add_partial_sums(unit, out, y);
   bias_and_activation(unit, y.own, op.bias);
-  return y;
-}
-
-NodeValue Lowering::forward(const Unit& unit, const model::Dense& op) {
-  const Tensor x = at(micro_->sources, unit.main) = fetch(unit);
-  const NodeValue y = dst(unit);
-  const Value out = contraction_dst(unit, y);
-  const bool parts = sums_in_parts(unit);
-  if (!out.empty()) {
-    const model::DenseTask task{.bias = op.bias && !parts,
-                                .activation = parts ? identity : activation_of(graph_, unit),
-                                .src = x.all.layout,
-                                .dst = out.layout};
-    emit(unit.main, "forward", task,
-         {x.all.buffer, value_of(unit.main, Role::weight), parts ? -1 : value_of(unit.main, Role::bias), out.buffer});
-  }
-  if (parts) {
-    add_partial_sums(unit, out, y);
-    bias_and_activation(unit, y.own, op.bias);
-  }
   return y;
 }
 

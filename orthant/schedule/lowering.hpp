@@ -151,6 +151,8 @@ class Lowering {
                                           const Value& y) const;
   [[nodiscard]] model::DropoutTask dropout_task(const Unit& unit, const model::Dropout& op, const Value& from,
                                                 const Value& to) const;
+  template <class Make>
+  NodeValue contract(const Unit& unit, bool bias, Make make);
   Value contraction_dst(const Unit& unit, const NodeValue& y);
   void add_partial_sums(const Unit& unit, const Value& partial, const NodeValue& y);
   void bias_and_activation(const Unit& unit, const Value& y, bool bias);
@@ -189,7 +191,9 @@ class Lowering {
   void pass_back(const Unit& unit, std::size_t index, const Tensor& gradient);
   void pass_to(int index, const Value& gradient);
   template <class Data, class Weights>
-  void backward_both(const Unit& unit, bool wants_data, Data data, Weights weights);
+  void backward_both(const Unit& unit, Data data, Weights weights);
+  template <class Make>
+  void contract_backward(const Unit& unit, bool bias, Make make);
   void bias_backward(const Unit& unit, const Value& diff);
   [[nodiscard]] bool accumulates() const { return micro_ != &micros_.front(); }
 

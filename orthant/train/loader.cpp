@@ -78,13 +78,14 @@ void Loader::order_epoch(std::int64_t epoch) {
   for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[base::keyed(key, i) % i]);
 }
 
-/// `read(sample, span)` reads one sample, channels-last.
-template <class T, class Read>
-void Loader::load_boxes(const std::vector<schedule::Port>& ports, std::int64_t first, std::vector<T>& sample,
-                        Read read) {
+/// `memory(buffer)` is where a port's items lie, `read(sample, span)` reads one sample, channels-last.
+template <class T, class Memory, class Read>
+void Loader::load_boxes(const std::vector<schedule::Port>& ports, const tensor::Shape& shape, std::int64_t first,
+                        std::vector<T>& sample, Memory memory, Read read) {
+  const auto items = static_cast<std::size_t>(tensor::volume(shape));
   for (const schedule::Port& port : ports) {
     if (port.buffer < 0) continue;
-    const auto [buffer, shape] = read.place(port.buffer);
+    const std::span<T> buffer = memory(port.buffer);
     for (std::int64_t n = port.box.lo.n; n < port.box.hi.n; ++n) {
       const std::int64_t index = order_[static_cast<std::size_t>(first + n)];
       tensor::Box box = port.box;
@@ -93,11 +94,10 @@ void Loader::load_boxes(const std::vector<schedule::Port>& ports, std::int64_t f
       to.extents.n = 1;
       to.offset += (n - port.box.lo.n) * port.layout.strides.n;
       if (box == tensor::whole(shape) && tensor::is_dense(to)) {
-        read(index,
-             buffer.subspan(static_cast<std::size_t>(to.offset), static_cast<std::size_t>(tensor::volume(shape))));
+        read(index, buffer.subspan(static_cast<std::size_t>(to.offset), items));
         continue;
       }
-      sample.resize(static_cast<std::size_t>(tensor::volume(shape)));
+      sample.resize(items);
       read(index, std::span<T>(sample));
       copy_box<T>(sample, tensor::box_of(tensor::channels_last(shape), box), buffer, to);
     }
@@ -109,25 +109,16 @@ void Loader::load(std::int64_t step, engine::Engine& engine) {
   if (epoch != epoch_) order_epoch(epoch);
   const schedule::Schedule& schedule = engine.schedule();
   const std::int64_t first = (step - 1) % steps_per_epoch_ * mini_batch_;
-  struct Input {
-    const data::Dataset& dataset;
-    engine::Engine& engine;
-    const tensor::Shape& shape;
-    void operator()(std::int64_t sample, std::span<float> into) const { dataset.read_input(sample, into); }
-    [[nodiscard]] auto place(int buffer) const { return std::pair(engine.floats(buffer), shape); }
-  };
-  struct Values : Input {
-    void operator()(std::int64_t sample, std::span<float> into) const { dataset.read_values(sample, into); }
-  };
-  struct Labels : Input {
-    void operator()(std::int64_t sample, std::span<std::int32_t> into) const { dataset.read_labels(sample, into); }
-    [[nodiscard]] auto place(int buffer) const { return std::pair(engine.labels(buffer), shape); }
-  };
-  load_boxes(schedule.inputs, first, values_, Input{dataset_, engine, input_});
+  const auto floats = [&](int buffer) { return engine.floats(buffer); };
+  const auto labels = [&](int buffer) { return engine.labels(buffer); };
+  load_boxes(schedule.inputs, input_, first, values_, floats,
+             [&](std::int64_t sample, std::span<float> into) { dataset_.read_input(sample, into); });
   if (schedule.labels) {
-    load_boxes(schedule.targets, first, labels_, Labels{{dataset_, engine, target_}});
+    load_boxes(schedule.targets, target_, first, labels_, labels,
+               [&](std::int64_t sample, std::span<std::int32_t> into) { dataset_.read_labels(sample, into); });
   } else {
-    load_boxes(schedule.targets, first, values_, Values{{dataset_, engine, target_}});
+    load_boxes(schedule.targets, target_, first, values_, floats,
+               [&](std::int64_t sample, std::span<float> into) { dataset_.read_values(sample, into); });
   }
 }
 

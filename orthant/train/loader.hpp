@@ -29,8 +29,9 @@ class Loader {
 
  private:
   void order_epoch(std::int64_t epoch);
-  template <class T, class Read>
-  void load_boxes(const std::vector<schedule::Port>& ports, std::int64_t first, std::vector<T>& sample, Read read);
+  template <class T, class Memory, class Read>
+  void load_boxes(const std::vector<schedule::Port>& ports, const tensor::Shape& shape, std::int64_t first,
+                  std::vector<T>& sample, Memory memory, Read read);
 
   const data::Dataset& dataset_;
   std::int64_t mini_batch_;
