@@ -33,6 +33,10 @@ void in_pieces(std::size_t bytes, std::int64_t piece_bytes, Move move) {
 
 void check_mpi(int code, const char* call) {
   if (code == MPI_SUCCESS) return;
+  int is_started = 0;
+  MPI_Initialized(&is_started);
+  // Before it has started, MPI ends the process of who asks for the text.
+  if (is_started == 0) fail(Exit::io, "{}: error {} of MPI", call, code);
   std::array<char, MPI_MAX_ERROR_STRING> reason{};
   int length = 0;
   MPI_Error_string(code, reason.data(), &length);
