@@ -1,0 +1,110 @@
+"""The commands on several ranks: equal to one rank, and plans that cannot run are refused before anything is started."""
+
+import csv
+import json
+import unittest
+
+import numpy
+from program import ProgramTest
+
+PLAIN = """name: plain
+input: 2x8x8x8
+layers:
+  - {name: conv1, op: conv, filters: 4, kernel: 3, pad: 1}
+  - {name: act1, op: relu}
+  - {name: pool1, op: max_pool, kernel: 2, stride: 2}
+  - {name: conv2, op: conv, filters: 8, kernel: 3, pad: 1}
+  - {name: flatten, op: flatten}
+  - {name: fc1, op: dense, features: 4}
+loss: mean_squared_error
+"""
+NORMED = PLAIN.replace("name: plain", "name: normed").replace("  - {name: act1", "  - {name: norm1, op: batch_norm}\n  - {name: act1")
+CUTS = [(2, "--grid", "d2"), (2, "--strategy", "filter"), (3, "--grid", "h3"), (4, "--grid", "n2d2"), (4, "--strategy", "data+filter")]
+TINY = ["cosmoflow", "--input", "4x32x32x32"]
+
+
+def read_safetensors(path):
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    tensors = {}
+    for name, entry in json.loads(content[8:8 + length]).items():
+        if name != "__metadata__":
+            begin, end = (8 + length + offset for offset in entry["data_offsets"])
+            tensors[name] = numpy.frombuffer(content[begin:end], "<f4").reshape(entry["shape"])
+    return tensors
+
+
+class Ranks(ProgramTest):
+    def test_step_equals_one_rank(self):
+        random = numpy.random.default_rng(0)
+        numpy.save(self.folder / "x.npy", random.standard_normal((4, 2, 8, 8, 8), "f4"))
+        numpy.save(self.folder / "y.npy", random.standard_normal((4, 4), "f4"))
+        for name, network in (("plain", PLAIN), ("normed", NORMED)):
+            self.write(f"{name}.yaml", network)
+            step = ["step", f"{name}.yaml", "--input", "x.npy", "--target", "y.npy", "--input-gradient", "--threads", 1]
+            self.expect_success(*step, "--dump", f"{name}-1")
+            wanted = read_safetensors(self.folder / f"{name}-1/gradients.safetensors")
+            for number, (ranks, option, cut) in enumerate(CUTS):
+                with self.subTest(network=name, ranks=ranks, cut=cut):
+                    dump = f"{name}-cut{number}"
+                    self.expect_success(*step, "--dump", dump, "--ranks", ranks, option, cut, "--statistics", "global")
+                    found = read_safetensors(self.folder / dump / "gradients.safetensors")
+                    self.assertEqual(found.keys(), wanted.keys())
+                    # All gradients together: the bias before a normalisation has none but rounding.
+                    difference = sum(float(numpy.sum((found[key] - wanted[key]) ** 2.0)) for key in wanted)
+                    norm = sum(float(numpy.sum(wanted[key] ** 2.0)) for key in wanted)
+                    self.assertLess((difference / norm) ** 0.5, 1e-5)
+
+    def test_train_equals_one_rank(self):
+        self.write("net.yaml", NORMED)
+        self.write("run.yaml", "model: net.yaml\nmini_batch: 4\nsteps: 10\nlearning_rate: 0.001\ndata: {samples: 8}\n")
+        losses, weights = [], []
+        for ranks in (1, 2):
+            self.expect_success("train", "run.yaml", f"output=out{ranks}", "--ranks", ranks, "--threads", 1, "--grid",
+                                "1" if ranks == 1 else "d2", "--statistics", "global")
+            rows = list(csv.DictReader((self.folder / f"out{ranks}/metrics.csv").read_text().splitlines()))
+            losses.append([float(row["loss"]) for row in rows])
+            weights.append(read_safetensors(self.folder / f"out{ranks}/weights.safetensors"))
+        self.assertEqual(len(losses[0]), 10)
+        numpy.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
+        self.assertEqual(*({name: tensor.shape for name, tensor in tensors.items()} for tensors in weights))
+
+    def test_bench_step_counts_messages(self):
+        result = json.loads(self.expect_success("bench", "step", *TINY, "--ranks", 2, "--grid", "d2", "--steps", 2, "--json"))
+        self.assertEqual(result["ranks"], 2)
+        for key in ("bytes_sent", "messages_sent", "exposed_communication_seconds", "arena_bytes"):
+            self.assertGreater(result[key], 0, key)
+
+    def test_trace_has_a_row_for_every_rank_and_messages_under_compute(self):
+        self.expect_success("bench", "step", *TINY, "--grid", "d2h2", "--threads", 1, "--steps", 2, "--trace", "trace.json")
+        events = [e for e in json.loads((self.folder / "trace.json").read_text())["traceEvents"] if e["ph"] == "X"]
+        self.assertEqual({event["pid"] for event in events}, {0, 1, 2, 3})
+        for rank in range(4):
+            mine = [event for event in events if event["pid"] == rank]
+            computes = [e for e in mine if e["tid"] == 0 and e["args"]["flops"] > 0]
+            messages = [e for e in mine if e["cat"] == "messages"]
+            overlapped = [m for m in messages if any(m["ts"] < c["ts"] and c["ts"] + c["dur"] < m["ts"] + m["dur"] for c in computes)]
+            self.assertTrue(overlapped, f"rank {rank}")
+
+    def test_plans_that_cannot_run_are_refused_at_once(self):
+        bench = ["bench", "step", *TINY]
+        self.expect_error(71, "32 cells deep, too small for d64; the nearest that does is --grid d16", *bench, "--grid", "d64")
+        self.expect_error(71, "the grid d64 is for 64 ranks, but there are 2; use --ranks 64", *bench, "--grid", "d64", "--ranks", 2)
+        self.expect_error(71, "at most n1 fits, e.g. --grid 1, or a mini-batch of 4", *bench, "--strategy", "data", "--ranks", 4)
+        self.expect_error(71, "at most p10 fits, e.g. --grid p10", *bench, "--grid", "p100")
+        self.expect_error(64, "unknown strategy 'spatail'; did you mean 'spatial'?", *bench, "--strategy", "spatail", "--ranks", 4)
+        self.expect_error(65, "4 micro-batches of a mini-batch of 1; use 1 to 1", *bench, "--grid", "d2", "--micro-batches", 4)
+        self.write("run.yaml", "model: cosmoflow\ninput: 4x32x32x32\nsteps: 1\noutput: out\n")
+        self.expect_error(71, "the nearest that does is --grid d16", "train", "run.yaml", "--grid", "d64")
+        self.expect_error(66, "no file matches", "train", "run.yaml", "data={kind: npy, inputs: '*.no', targets: y.npy}", "--grid", "d2")
+
+        self.expect_success("train", "run.yaml", "--grid", "d2")
+        plan = (self.folder / "out/plan.json").read_text()
+        self.write("other.json", plan.replace('"conv2"', '"conv99"'))
+        self.expect_error(65, "is 'conv99' but cosmoflow has 'conv2' there", *bench, "--plan", "other.json")
+        self.write("good.json", plan)
+        self.expect_error(71, "is for 2 ranks, but there are 3; use --ranks 2", *bench, "--plan", "good.json", "--ranks", 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
