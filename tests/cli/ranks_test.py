@@ -75,6 +75,16 @@ class Ranks(ProgramTest):
         for key in ("bytes_sent", "messages_sent", "exposed_communication_seconds", "arena_bytes"):
             self.assertGreater(result[key], 0, key)
 
+    def test_bench_halo_times_what_a_step_sends(self):
+        cut = [*TINY, "--grid", "d3", "--threads", 1, "--json"]
+        exchanges = json.loads(self.expect_success("bench", "halo", *cut, "--repeats", 2))["exchanges"]
+        step = json.loads(self.expect_success("bench", "step", *cut, "--steps", 1, "--warmup", 0))
+        self.assertEqual(sum(exchange["bytes"] for exchange in exchanges), step["bytes_sent"])
+        self.assertEqual(sum(exchange["messages"] for exchange in exchanges), step["messages_sent"])
+        self.assertIn("halo", {exchange["kind"] for exchange in exchanges})
+        for exchange in exchanges:
+            self.assertGreater(min(exchange["seconds"], exchange["latency_seconds"], exchange["gigabytes_per_second"]), 0, exchange)
+
     def test_trace_has_a_row_for_every_rank_and_messages_under_compute(self):
         self.expect_success("bench", "step", *TINY, "--grid", "d2h2", "--threads", 1, "--steps", 2, "--trace", "trace.json")
         events = [e for e in json.loads((self.folder / "trace.json").read_text())["traceEvents"] if e["ph"] == "X"]

@@ -11,7 +11,7 @@ CASES = [
     ("orthant: a command is missing; known are: models, inspect",),
     ("orthant: unknown option '--versoin'; did you mean '--version'?", "--versoin"),
     ("orthant bench: unknown command 'kernel'; did you mean 'kernels'?", "bench", "kernel", "cosmoflow"),
-    ("orthant bench: a command is missing; known are: step, kernels", "bench"),
+    ("orthant bench: a command is missing; known are: step, halo, kernels", "bench"),
     ("orthant bench step: unknown option '--thread'; did you mean '--threads'?", "bench", "step", "cosmoflow", "--thread", "2"),
     ("orthant bench step: unknown option '--step'; did you mean '--steps'?", "bench", "step", "cosmoflow", "--step=3"),
     ("orthant doctor: unknown option '--jsn'; did you mean '--json'?", "doctor", "--jsn"),
@@ -38,7 +38,7 @@ class Usage(ProgramTest):
 
     def test_help_and_version_go_to_stdout(self):
         self.assertRegex(self.expect_success("--version"), r"^orthant \d+\.\d+\.\d+\n$")
-        for command in ((), ("models",), ("inspect",), ("train",), ("step",), ("bench",), ("bench", "step"), ("bench", "kernels"), ("doctor",)):
+        for command in ((), ("models",), ("inspect",), ("train",), ("step",), ("bench",), ("bench", "step"), ("bench", "halo"), ("bench", "kernels"), ("doctor",)):
             self.assertIn("Usage:", self.expect_success(*command, "--help"))
 
     def test_full_disk_is_an_error(self):
