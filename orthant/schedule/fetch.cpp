@@ -58,9 +58,15 @@ bool Lowering::is_local(const Unit& unit, std::size_t index) const {
 }
 
 Kind Lowering::kind_of(const Unit& unit, std::size_t index) const {
-  const bool in_place = index < node(unit.main).srcs.size() && at(micro_->in_place, unit.main)[index];
-  if (!in_place) return Kind::redistribution;
-  return planned(unit.main).grid.c > 1 ? Kind::gather : Kind::halo;
+  const plan::NodePlan& reader = planned(unit.main);
+  const plan::NodePlan& source = planned(unit.srcs[index]);
+  const model::Op& op = node(unit.main).op;
+  const bool contraction = std::holds_alternative<model::Conv>(op) ||
+                           std::holds_alternative<model::ConvTranspose>(op) || std::holds_alternative<model::Dense>(op);
+  if (reader.first_rank != source.first_rank || tensor::parts(reader.grid) != tensor::parts(source.grid))
+    return Kind::redistribution;
+  if (contraction && reader.grid.c > 1) return Kind::gather;
+  return reader.grid == source.grid ? Kind::halo : Kind::redistribution;
 }
 
 /// A new tensor for boxes that differ only in their channels.
@@ -146,7 +152,7 @@ Fetching Lowering::begin_fetch(const Unit& unit, std::size_t index) {
   const std::string& name = node(source).name;
   const bool residual = index >= node(unit.main).srcs.size();
   if (residual || !at(micro_->in_place, unit.main)[index]) {
-    return gather(name + ".for." + node(unit.main).name, Kind::redistribution, value.own, traffic);
+    return gather(name + ".for." + node(unit.main).name, kind_of(unit, index), value.own, traffic);
   }
   Fetching result;
   if (!value.filled) {
