@@ -104,9 +104,7 @@ Value Lowering::before_activation(const Unit& unit) {
 /// of the channels.
 Value Lowering::contraction_diff(const Unit& unit, const Value& diff) {
   if (!sums_in_parts(unit)) return diff;
-  Fetching fetching = gather(node(unit.main).name + ".diff", Kind::gather, diff, partial_sums(unit.main));
-  finish(std::move(fetching.pending));
-  return fetching.tensor.all;
+  return gather(node(unit.main).name + ".diff", Kind::gather, diff, partial_sums(unit.main)).all;
 }
 
 void Lowering::backward(const Unit& unit, const model::Input&) {

@@ -63,13 +63,12 @@ Pending Lowering::start(const std::string& name, Kind kind, const Placed& sends,
   const int tag = tag_++;
   if (sends.empty() && receives.empty()) return {};
   Exchange exchange{.name = name, .kind = kind, .tag = tag, .sends = {}, .receives = {}};
-  const int index = static_cast<int>(schedule_.exchanges.size());
-  Pending pending{.exchange = index, .after = {}};
+  Pending pending;
 
   Staging packed;
   const int packed_buffer = static_cast<int>(schedule_.buffers.size());
   std::vector<Step> packing;
-  for (const auto& [move, value] : sends) {
+  for (const auto& [peer, value] : sends) {
     Value from = value;
     if (!is_contiguous(value)) {
       from = packed.next(value.box);
@@ -77,14 +76,14 @@ Pending Lowering::start(const std::string& name, Kind kind, const Placed& sends,
       packing.push_back(make_step(current_node_, "pack", model::CopyTask{.src = value.layout, .dst = from.layout},
                                   {value.buffer, from.buffer}));
     }
-    exchange.sends.push_back(message_of(move.peer, from));
+    exchange.sends.push_back(message_of(peer, from));
   }
   if (!packing.empty()) add_buffer(name + ".packed", packed.bytes());
   for (Step& step : packing) schedule_.steps.push_back(std::move(step));
 
   Staging arrived;
   const int arrived_buffer = static_cast<int>(schedule_.buffers.size());
-  for (const auto& [move, value] : receives) {
+  for (const auto& [peer, value] : receives) {
     Value into = value;
     if (accumulate || !is_contiguous(value)) {
       into = arrived.next(value.box);
@@ -93,32 +92,43 @@ Pending Lowering::start(const std::string& name, Kind kind, const Placed& sends,
       pending.after.push_back(
           make_step(current_node_, accumulate ? "add_arrived" : "unpack", task, {into.buffer, value.buffer}));
     }
-    exchange.receives.push_back(message_of(move.peer, into));
+    exchange.receives.push_back(message_of(peer, into));
   }
   if (!pending.after.empty()) add_buffer(name + ".arrived", arrived.bytes());
 
-  schedule_.steps.push_back({.name = name + ".start",
+  pending.exchange = emit_start(std::move(exchange));
+  return pending;
+}
+
+int Lowering::emit_start(Exchange exchange) {
+  const int index = static_cast<int>(schedule_.exchanges.size());
+  schedule_.steps.push_back({.name = exchange.name + ".start",
                              .node = current_node_,
                              .phase = phase_,
                              .work = Start{index},
                              .arguments = buffers_of(exchange)});
   schedule_.exchanges.push_back(std::move(exchange));
-  return pending;
+  return index;
+}
+
+void Lowering::emit_finish(int index) {
+  const Exchange& exchange = at(schedule_.exchanges, index);
+  schedule_.steps.push_back({.name = exchange.name + ".finish",
+                             .node = current_node_,
+                             .phase = phase_,
+                             .work = Finish{index},
+                             .arguments = buffers_of(exchange)});
 }
 
 void Lowering::finish(Pending pending) {
   if (pending.exchange < 0) return;
-  const Exchange& exchange = at(schedule_.exchanges, pending.exchange);
   // Another stage takes what it is sent when it gets there, which may be much later.
-  if (stages_ > 1 && exchange.receives.empty() && !settling_sends_) {
+  const bool only_sends = at(schedule_.exchanges, pending.exchange).receives.empty();
+  if (stages_ > 1 && only_sends && !settling_sends_) {
     unsettled_sends_.push_back(std::move(pending));
     return;
   }
-  schedule_.steps.push_back({.name = exchange.name + ".finish",
-                             .node = current_node_,
-                             .phase = phase_,
-                             .work = Finish{pending.exchange},
-                             .arguments = buffers_of(exchange)});
+  emit_finish(pending.exchange);
   for (Step& step : pending.after) schedule_.steps.push_back(std::move(step));
 }
 
@@ -152,14 +162,7 @@ int Lowering::add_up(const std::string& name, Kind kind, int mine, std::int64_t 
     exchange.receives.push_back(
         {.peer = ranks[i], .buffer = parts, .offset_bytes = static_cast<std::int64_t>(i) * bytes, .bytes = bytes});
   }
-  const int index = static_cast<int>(schedule_.exchanges.size());
-  const auto step = [&](const char* what, auto work) {
-    schedule_.steps.push_back(
-        {.name = name + what, .node = current_node_, .phase = phase_, .work = work, .arguments = {parts}});
-  };
-  schedule_.exchanges.push_back(std::move(exchange));
-  step(".start", Start{index});
-  step(".finish", Finish{index});
+  emit_finish(emit_start(std::move(exchange)));
   const int sum = add_buffer(name + ".sum", bytes);
   emit(current_node_, "add_up", model::SumTask{.parts = static_cast<int>(ranks.size()), .count = count}, {parts, sum});
   return sum;

@@ -89,27 +89,27 @@ Tensor Lowering::add_pieces(const std::string& name, const Boxes& boxes) {
 }
 
 /// What every rank wants of a tensor, in a new one, or in place where this rank has all it wants.
-Fetching Lowering::gather(const std::string& name, Kind kind, const Value& own, const tensor::Traffic& traffic) {
+Tensor Lowering::gather(const std::string& name, Kind kind, const Value& own, const tensor::Traffic& traffic) {
   const tensor::Moves moves = tensor::moves_of(traffic, rank_);
   const Boxes boxes = traffic.wanted(rank_);
-  Fetching result;
+  Tensor result;
   if (boxes.size() == 1 && !own.empty() && tensor::contains(own.box, boxes.front())) {
     const Value part = part_of(own, boxes.front());
-    result.tensor = {.all = part, .pieces = {part}, .copied = false};
+    result = {.all = part, .pieces = {part}, .copied = false};
   } else {
-    result.tensor = add_pieces(name, boxes);
+    result = add_pieces(name, boxes);
     for (const tensor::Move& move : moves.stays) {
       const Value from = part_of(own, move.box);
-      const Value to = part_of(at(result.tensor.pieces, move.wanted), move.box);
+      const Value to = part_of(at(result.pieces, move.wanted), move.box);
       emit(current_node_, "keep", model::CopyTask{.src = from.layout, .dst = to.layout}, {from.buffer, to.buffer});
     }
   }
   Placed sends;
   Placed receives;
-  for (const tensor::Move& move : moves.sends) sends.emplace_back(move, part_of(own, move.box));
+  for (const tensor::Move& move : moves.sends) sends.emplace_back(move.peer, part_of(own, move.box));
   for (const tensor::Move& move : moves.receives)
-    receives.emplace_back(move, part_of(at(result.tensor.pieces, move.wanted), move.box));
-  result.pending = start(name, kind, sends, receives, false);
+    receives.emplace_back(move.peer, part_of(at(result.pieces, move.wanted), move.box));
+  finish(start(name, kind, sends, receives, false));
   return result;
 }
 
@@ -138,14 +138,14 @@ Returning Lowering::give_back(const std::string& name, Kind kind, const Tensor& 
   Placed sends;
   Placed receives;
   for (const tensor::Move& move : moves.receives)
-    sends.emplace_back(move, part_of(at(gradient.pieces, move.wanted), move.box));
-  for (const tensor::Move& move : moves.sends) receives.emplace_back(move, part_of(result.own, move.box));
+    sends.emplace_back(move.peer, part_of(at(gradient.pieces, move.wanted), move.box));
+  for (const tensor::Move& move : moves.sends) receives.emplace_back(move.peer, part_of(result.own, move.box));
   result.pending = start(name, kind, sends, receives, true);
   return result;
 }
 
 /// What the unit reads of its source `index`: in place where there is room for it, else gathered.
-Fetching Lowering::begin_fetch(const Unit& unit, std::size_t index) {
+Tensor Lowering::fetch(const Unit& unit, std::size_t index) {
   const int source = unit.srcs[index];
   NodeValue& value = at(micro_->values, source);
   const tensor::Traffic traffic = traffic_of(unit, index);
@@ -154,7 +154,6 @@ Fetching Lowering::begin_fetch(const Unit& unit, std::size_t index) {
   if (residual || !at(micro_->in_place, unit.main)[index]) {
     return gather(name + ".for." + node(unit.main).name, kind_of(unit, index), value.own, traffic);
   }
-  Fetching result;
   if (!value.filled) {
     value.filled = true;
     const auto& filled = at(micro_->filled, source);
@@ -164,21 +163,12 @@ Fetching Lowering::begin_fetch(const Unit& unit, std::size_t index) {
     const tensor::Moves moves = tensor::moves_of(all, rank_);
     Placed sends;
     Placed receives;
-    for (const tensor::Move& move : moves.sends) sends.emplace_back(move, part_of(value.own, move.box));
-    for (const tensor::Move& move : moves.receives) receives.emplace_back(move, part_of(value.stored, move.box));
-    result.pending = start(name + ".halo", kind_of(unit, index), sends, receives, false);
+    for (const tensor::Move& move : moves.sends) sends.emplace_back(move.peer, part_of(value.own, move.box));
+    for (const tensor::Move& move : moves.receives) receives.emplace_back(move.peer, part_of(value.stored, move.box));
+    finish(start(name + ".halo", kind_of(unit, index), sends, receives, false));
   }
-  if (const Boxes boxes = traffic.wanted(rank_); !boxes.empty()) {
-    const Value part = part_of(value.stored, boxes.front());
-    result.tensor = {.all = part, .pieces = {part}, .copied = false};
-  }
-  return result;
-}
-
-Tensor Lowering::fetch(const Unit& unit, std::size_t index) {
-  Fetching fetching = begin_fetch(unit, index);
-  finish(std::move(fetching.pending));
-  return fetching.tensor;
+  const Boxes boxes = traffic.wanted(rank_);
+  return boxes.empty() ? Tensor{} : as_tensor(part_of(value.stored, boxes.front()));
 }
 
 }  // namespace orthant::schedule

@@ -347,14 +347,7 @@ void Lowering::spread_losses() {
       if (knows) exchange.sends.push_back({.peer = other, .buffer = loss, .bytes = bytes});
     }
   }
-  const int index = static_cast<int>(schedule_.exchanges.size());
-  schedule_.exchanges.push_back(std::move(exchange));
-  const auto step = [&](const char* name, auto work) {
-    schedule_.steps.push_back(
-        {.name = name, .node = current_node_, .phase = phase_, .work = work, .arguments = schedule_.losses});
-  };
-  step("loss.spread.start", Start{index});
-  step("loss.spread.finish", Finish{index});
+  emit_finish(emit_start(std::move(exchange)));
 }
 
 /// The gradient of the loss is laid out as the output is: without gaps.
@@ -375,9 +368,8 @@ void Lowering::loss() {
   const std::int64_t loss_bytes =
       (static_cast<std::int64_t>(graph_.loss.terms.size()) + 1) * static_cast<std::int64_t>(sizeof(double));
   schedule_.losses.push_back(add_buffer("loss", loss_bytes, true));
-  Fetching fetching = gather("output.for.loss", Kind::redistribution, value.own, traffic);
-  finish(std::move(fetching.pending));
-  const Value output = dense_output(fetching.tensor.all);
+  const Tensor fetched = gather("output.for.loss", Kind::redistribution, value.own, traffic);
+  const Value output = dense_output(fetched.all);
 
   Value target{.buffer = -1, .box = output.box, .layout = {}};
   if (!output.empty()) {
@@ -401,8 +393,7 @@ void Lowering::loss() {
 
   const bool train = options_.mode == Mode::train;
   const Unit& unit = at(units_, at(unit_of_, last));
-  const bool writable =
-      fetching.tensor.copied || (value.own.owned && !options_.keep_output && !reads_own_output(graph_, unit));
+  const bool writable = fetched.copied || (value.own.owned && !options_.keep_output && !reads_own_output(graph_, unit));
   Value diff{.buffer = -1, .box = {}, .layout = {}};
   if (train) diff = writable ? output : add_tensor("output.gradient", output.box);
   // A rank without pixels still learns the loss.

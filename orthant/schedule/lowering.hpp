@@ -53,12 +53,6 @@ struct Pending {
   std::vector<Step> after;
 };
 
-/// A source on its way to this rank: complete after `pending`.
-struct Fetching {
-  Tensor tensor;
-  Pending pending;
-};
-
 /// A gradient on its way to the owners of a source: `own` is this rank's, complete after `pending`.
 struct Returning {
   Pending pending;
@@ -109,17 +103,18 @@ class Lowering {
   [[nodiscard]] bool fits_in_place(const Micro& micro, const Unit& unit, std::size_t index) const;
 
   // exchange.cpp
-  using Placed = std::vector<std::pair<tensor::Move, Value>>;
+  using Placed = std::vector<std::pair<int, Value>>;  ///< what goes to or comes from a rank
   Pending start(const std::string& name, Kind kind, const Placed& sends, const Placed& receives, bool accumulate);
   void finish(Pending pending);
+  int emit_start(Exchange exchange);
+  void emit_finish(int index);
   void flush_sends();
   int add_sums(const std::string& name, std::int64_t count, const std::vector<int>& ranks);
   int add_up(const std::string& name, Kind kind, int mine, std::int64_t count, const std::vector<int>& ranks);
 
   // fetch.cpp
-  Fetching begin_fetch(const Unit& unit, std::size_t index);
   Tensor fetch(const Unit& unit, std::size_t index = 0);
-  Fetching gather(const std::string& name, Kind kind, const Value& own, const tensor::Traffic& traffic);
+  Tensor gather(const std::string& name, Kind kind, const Value& own, const tensor::Traffic& traffic);
   Returning give_back(const std::string& name, Kind kind, const Tensor& gradient, const tensor::Traffic& traffic);
   Tensor add_pieces(const std::string& name, const std::vector<tensor::Box>& boxes);
   [[nodiscard]] tensor::Traffic traffic_of(const Unit& unit, std::size_t index) const;
@@ -202,6 +197,7 @@ class Lowering {
   void fill_buckets();
   void reduce_gradients(int unit);
   void finish_buckets(std::size_t in_flight);
+  [[nodiscard]] std::pair<Placed, Placed> shares_of(const Bucket& bucket, int buffer) const;
   void finish_parameters();
   [[nodiscard]] int bucket_tags() const;
   void update(const Bucket& bucket);

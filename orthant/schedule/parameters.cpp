@@ -141,6 +141,20 @@ void Lowering::zero_doubles(int index, int buffer, std::int64_t count) {
   if (count > 0) emit(index, "zero_sums", model::FillTask{.dst = items_of(buffer, {0, 2 * count}).layout}, {buffer});
 }
 
+/// For every other holder this rank's items of a bucket, and its own.
+std::pair<Lowering::Placed, Lowering::Placed> Lowering::shares_of(const Bucket& bucket, int buffer) const {
+  Placed mine;
+  Placed theirs;
+  for (int place = 0; place < static_cast<int>(bucket.holders.size()); ++place) {
+    const int peer = at(bucket.holders, place);
+    if (peer == rank_) continue;
+    const tensor::Range items = share_of_bucket(bucket, place);
+    if (bucket.own.hi > bucket.own.lo) mine.emplace_back(peer, items_of(buffer, bucket.own));
+    if (items.hi > items.lo) theirs.emplace_back(peer, items_of(buffer, items));
+  }
+  return {mine, theirs};
+}
+
 /// Starts the sum over holders of the buckets that `unit` completes: each holder gets the sum of its own items.
 void Lowering::reduce_gradients(int unit) {
   for (int b = 0; b < static_cast<int>(schedule_.buckets.size()); ++b) {
@@ -150,19 +164,9 @@ void Lowering::reduce_gradients(int unit) {
       if (options_.update) update(bucket);
       continue;
     }
-    Placed sends;
-    Placed receives;
-    for (int place = 0; place < static_cast<int>(bucket.holders.size()); ++place) {
-      const tensor::Range theirs = share_of_bucket(bucket, place);
-      const int peer = at(bucket.holders, place);
-      if (peer == rank_) continue;
-      if (theirs.hi > theirs.lo)
-        sends.emplace_back(tensor::Move{.peer = peer, .box = {}}, items_of(bucket.gradient, theirs));
-      if (bucket.own.hi > bucket.own.lo)
-        receives.emplace_back(tensor::Move{.peer = peer, .box = {}}, items_of(bucket.gradient, bucket.own));
-    }
+    const auto [mine, theirs] = shares_of(bucket, bucket.gradient);
     tag_ = bucket_tags() + 2 * at(bucket_tag_, b);
-    reducing_.emplace_back(b, start(bucket.name + ".reduce", Kind::gradient, sends, receives, true));
+    reducing_.emplace_back(b, start(bucket.name + ".reduce", Kind::gradient, theirs, mine, true));
     finish_buckets(1);
   }
 }
@@ -175,20 +179,10 @@ void Lowering::finish_buckets(std::size_t in_flight) {
     const Bucket& bucket = at(schedule_.buckets, b);
     finish(std::move(pending));
     if (options_.update) update(bucket);
-    const int result = options_.update ? bucket.value : bucket.gradient;
-    Placed sends;
-    Placed receives;
-    for (int place = 0; place < static_cast<int>(bucket.holders.size()); ++place) {
-      const tensor::Range theirs = share_of_bucket(bucket, place);
-      const int peer = at(bucket.holders, place);
-      if (peer == rank_) continue;
-      if (bucket.own.hi > bucket.own.lo)
-        sends.emplace_back(tensor::Move{.peer = peer, .box = {}}, items_of(result, bucket.own));
-      if (theirs.hi > theirs.lo) receives.emplace_back(tensor::Move{.peer = peer, .box = {}}, items_of(result, theirs));
-    }
+    const auto [mine, theirs] = shares_of(bucket, options_.update ? bucket.value : bucket.gradient);
     tag_ = bucket_tags() + 2 * at(bucket_tag_, b) + 1;
     const Kind kind = options_.update ? Kind::weights : Kind::gradient;
-    spreading_.push_back(start(bucket.name + ".spread", kind, sends, receives, false));
+    spreading_.push_back(start(bucket.name + ".spread", kind, mine, theirs, false));
   }
 }
 

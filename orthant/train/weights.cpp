@@ -53,43 +53,41 @@ std::vector<std::int64_t> file_extents(const tensor::Shape& shape, int spatial_c
   return {shape.n, shape.c, shape.d, shape.h, shape.w};
 }
 
-/// Copies between a box of a tensor in the order of files and densely packed items.
-void put_box(const tensor::Box& box, const tensor::Shape& whole, std::span<const float> items, std::span<float> file) {
-  const tensor::Layout layout = tensor::box_of(tensor::channels_first(whole), box);
-  std::size_t item = 0;
+/// Calls visit(offset of its first channel) for every pixel in the order n, d, h, w.
+template <class Visit>
+void for_each_pixel(const tensor::Layout& layout, Visit visit) {
   for (std::int64_t n = 0; n < layout.extents.n; ++n) {
     for (std::int64_t d = 0; d < layout.extents.d; ++d) {
       for (std::int64_t h = 0; h < layout.extents.h; ++h) {
         for (std::int64_t w = 0; w < layout.extents.w; ++w) {
-          const std::int64_t pixel =
-              layout.offset + n * layout.strides.n + d * layout.strides.d + h * layout.strides.h + w * layout.strides.w;
-          for (std::int64_t c = 0; c < layout.extents.c; ++c)
-            file[static_cast<std::size_t>(pixel + c * layout.strides.c)] = items[item++];
+          visit(layout.offset + n * layout.strides.n + d * layout.strides.d + h * layout.strides.h +
+                w * layout.strides.w);
         }
       }
     }
   }
 }
 
+/// Puts densely packed pixels to a box of a tensor in the order of files.
+void put_box(const tensor::Box& box, const tensor::Shape& whole, std::span<const float> items, std::span<float> file) {
+  const tensor::Layout layout = tensor::box_of(tensor::channels_first(whole), box);
+  std::size_t item = 0;
+  for_each_pixel(layout, [&](std::int64_t pixel) {
+    for (std::int64_t c = 0; c < layout.extents.c; ++c)
+      file[static_cast<std::size_t>(pixel + c * layout.strides.c)] = items[item++];
+  });
+}
+
 /// The items of a port, pixel by pixel.
 std::vector<float> packed(engine::Engine& engine, const schedule::Port& port) {
   std::vector<float> items;
   if (port.buffer < 0) return items;
-  const tensor::Layout& layout = port.layout;
   const std::span<const float> memory = engine.floats(port.buffer);
-  items.reserve(static_cast<std::size_t>(tensor::volume(layout.extents)));
-  for (std::int64_t n = 0; n < layout.extents.n; ++n) {
-    for (std::int64_t d = 0; d < layout.extents.d; ++d) {
-      for (std::int64_t h = 0; h < layout.extents.h; ++h) {
-        for (std::int64_t w = 0; w < layout.extents.w; ++w) {
-          const std::int64_t pixel =
-              layout.offset + n * layout.strides.n + d * layout.strides.d + h * layout.strides.h + w * layout.strides.w;
-          const auto first = memory.begin() + pixel;
-          items.insert(items.end(), first, first + layout.extents.c);
-        }
-      }
-    }
-  }
+  items.reserve(static_cast<std::size_t>(tensor::volume(port.layout.extents)));
+  for_each_pixel(port.layout, [&](std::int64_t pixel) {
+    const auto first = memory.begin() + pixel;
+    items.insert(items.end(), first, first + port.layout.extents.c);
+  });
   return items;
 }
 
