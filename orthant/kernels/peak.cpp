@@ -17,32 +17,26 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Runs `rounds` rounds of twelve independent multiply-adds, enough to fill two pipes of latency 4 to 5.
-/// Returns the flops; `sink` keeps the compiler from leaving the work out.
+constexpr int chains = 12;  // independent multiply-adds: enough to fill two pipes of latency 4 to 5
+
+/// Runs `rounds` rounds of one multiply-add per chain. Returns the flops; `sink` keeps the compiler from leaving the
+/// work out.
 double multiply_add(std::int64_t rounds, float* sink) {
   const hn::ScalableTag<float> d;
   const auto factor = hn::Set(d, 0.999F);
   const auto term = hn::Set(d, 0.001F);
-  auto a0 = hn::Set(d, 1.0F), a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0;
-  auto a6 = a0, a7 = a0, a8 = a0, a9 = a0, a10 = a0, a11 = a0;
-  for (std::int64_t i = 0; i < rounds; ++i) {
-    a0 = hn::MulAdd(a0, factor, term);
-    a1 = hn::MulAdd(a1, factor, term);
-    a2 = hn::MulAdd(a2, factor, term);
-    a3 = hn::MulAdd(a3, factor, term);
-    a4 = hn::MulAdd(a4, factor, term);
-    a5 = hn::MulAdd(a5, factor, term);
-    a6 = hn::MulAdd(a6, factor, term);
-    a7 = hn::MulAdd(a7, factor, term);
-    a8 = hn::MulAdd(a8, factor, term);
-    a9 = hn::MulAdd(a9, factor, term);
-    a10 = hn::MulAdd(a10, factor, term);
-    a11 = hn::MulAdd(a11, factor, term);
+  hn::Vec<hn::ScalableTag<float>> sums[chains];
+  // Chains that begin alike are alike for ever, and the compiler would run one for all of them.
+#pragma GCC unroll 12
+  for (int i = 0; i < chains; ++i) sums[i] = hn::Set(d, static_cast<float>(1 + i));
+  for (std::int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 12
+    for (int i = 0; i < chains; ++i) sums[i] = hn::MulAdd(sums[i], factor, term);
   }
-  const auto low = hn::Add(hn::Add(hn::Add(a0, a1), hn::Add(a2, a3)), hn::Add(a4, a5));
-  const auto high = hn::Add(hn::Add(hn::Add(a6, a7), hn::Add(a8, a9)), hn::Add(a10, a11));
-  *sink = hn::GetLane(hn::Add(low, high));
-  return 2.0 * 12.0 * static_cast<double>(hn::Lanes(d)) * static_cast<double>(rounds);
+#pragma GCC unroll 12
+  for (int i = 1; i < chains; ++i) sums[0] = hn::Add(sums[0], sums[i]);
+  *sink = hn::GetLane(sums[0]);
+  return 2.0 * chains * static_cast<double>(hn::Lanes(d)) * static_cast<double>(rounds);
 }
 
 }  // namespace
