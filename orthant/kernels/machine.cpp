@@ -5,6 +5,7 @@
 
 #include <hwy/highway.h>
 #include <omp.h>
+#include <unistd.h>
 #include <dnnl.hpp>
 
 namespace orthant::kernels {
@@ -35,6 +36,12 @@ Machine describe_machine() {
           .openmp_version = std::to_string(_OPENMP),
           .processors = omp_get_num_procs(),
           .threads_may_shrink = omp_get_dynamic() != 0};
+}
+
+std::int64_t second_level_cache_bytes() {
+  constexpr std::int64_t usual = std::int64_t{1} << 20;
+  const std::int64_t told = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return told > 0 ? told : usual;
 }
 
 }  // namespace orthant::kernels

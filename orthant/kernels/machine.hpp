@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,5 +18,8 @@ struct Machine {
 };
 
 Machine describe_machine();
+
+/// Of one core; what most machines have where the system does not tell.
+std::int64_t second_level_cache_bytes();
 
 }  // namespace orthant::kernels

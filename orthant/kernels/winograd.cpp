@@ -12,75 +12,7 @@ using tensor::spatial_dims;
 
 std::size_t index_of(Dim dim) { return static_cast<std::size_t>(dim) - static_cast<std::size_t>(Dim::d); }
 
-/// The n, d, h, w position of a tile.
-struct Position {
-  std::int64_t n = 0;
-  std::array<std::int64_t, 3> tile{};
-};
-
-Position position_of(const Tiling& tiling, std::int64_t tile) {
-  Position position;
-  for (std::size_t i = 3; i-- > 0;) {
-    position.tile[i] = tile % tiling.tiles[i];
-    tile /= tiling.tiles[i];
-  }
-  position.n = tile;
-  return position;
-}
-
 using Triple = std::array<std::int64_t, 3>;
-
-/// Cells of a patch or tile, from `first` on.
-struct Cells {
-  const tensor::Layout& layout;
-  std::int64_t n;
-  Triple first, size;
-};
-
-std::int64_t offset_of(const tensor::Layout& layout, std::int64_t n, std::int64_t d, std::int64_t h, std::int64_t w) {
-  const tensor::Shape& strides = layout.strides;
-  return layout.offset + n * strides.n + d * strides.d + h * strides.h + w * strides.w;
-}
-
-bool inside(std::int64_t first, std::int64_t size, std::int64_t extent) { return first >= 0 && first + size <= extent; }
-
-/// Offsets of all cells from the first one, inside or not.
-void relative_offsets(const tensor::Layout& layout, const Triple& size, std::int64_t* offsets) {
-  const tensor::Layout from_zero{.extents = layout.extents, .strides = layout.strides};
-  for (std::int64_t d = 0; d < size[0]; ++d) {
-    for (std::int64_t h = 0; h < size[1]; ++h) {
-      for (std::int64_t w = 0; w < size[2]; ++w) *offsets++ = offset_of(from_zero, 0, d, h, w);
-    }
-  }
-}
-
-template <class Float>
-void point_to(const Cells& cells, const std::int64_t* offsets, Float* buffer, Float* outside, Float** pointers) {
-  const auto& [layout, n, first, size] = cells;
-  const tensor::Shape& extents = layout.extents;
-  if (inside(first[0], size[0], extents.d) && inside(first[1], size[1], extents.h) &&
-      inside(first[2], size[2], extents.w)) {
-    Float* const base = buffer + offset_of(layout, n, first[0], first[1], first[2]);
-    const std::int64_t count = size[0] * size[1] * size[2];
-    for (std::int64_t i = 0; i < count; ++i) pointers[i] = base + offsets[i];
-    return;
-  }
-  for (std::int64_t d = first[0]; d < first[0] + size[0]; ++d) {
-    for (std::int64_t h = first[1]; h < first[1] + size[1]; ++h) {
-      const bool row = inside(d, 1, extents.d) && inside(h, 1, extents.h);
-      for (std::int64_t w = first[2]; w < first[2] + size[2]; ++w) {
-        *pointers++ = row && inside(w, 1, extents.w) ? buffer + offset_of(layout, n, d, h, w) : outside;
-      }
-    }
-  }
-}
-
-/// Cells per dim of a src patch (4 where there are three taps) or a dst tile (2).
-Triple box_size(const Tiling& tiling, std::int64_t where_three) {
-  Triple size{};
-  for (std::size_t i = 0; i < 3; ++i) size[i] = tiling.three[i] ? where_three : 1;
-  return size;
-}
 
 Tiling make_tiling(const tensor::Layout& src, const tensor::Layout& dst, const tensor::Window& window,
                    const tensor::Extent3& pad) {
@@ -91,8 +23,6 @@ Tiling make_tiling(const tensor::Layout& src, const tensor::Layout& dst, const t
     tiling.pad[i] = pad[dim];
     tiling.tiles[i] = tiling.three[i] ? (dst.extents[dim] + 1) / 2 : dst.extents[dim];
   }
-  relative_offsets(src, box_size(tiling, 4), tiling.src_offsets.data());
-  relative_offsets(dst, box_size(tiling, 2), tiling.dst_offsets.data());
   return tiling;
 }
 
@@ -101,6 +31,110 @@ int power(int base, const Tiling& tiling) {
   for (const bool three : tiling.three) result *= three ? base : 1;
   return result;
 }
+
+/// Steps between the items of a box of `where_three` per dim with three taps.
+Steps dense_steps(const Tiling& tiling, std::int64_t where_three, std::int64_t step) {
+  const std::int64_t h = step * (tiling.three[2] ? where_three : 1);
+  return {.d = h * (tiling.three[1] ? where_three : 1), .h = h, .w = step};
+}
+
+Steps cell_steps(const tensor::Layout& layout) {
+  return {.d = layout.strides.d, .h = layout.strides.h, .w = layout.strides.w};
+}
+
+/// The cells of one tile in src or dst, some of them perhaps outside.
+struct Cells {
+  const tensor::Layout& layout;
+  std::int64_t n;
+  Triple first, size;
+};
+
+Cells src_cells(const Tiling& tiling, const Place& place) {
+  Cells cells{.layout = tiling.src, .n = place.n, .first = {}, .size = {}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    cells.first[i] = place.tile[i] * (tiling.three[i] ? 2 : 1) - tiling.pad[i];
+    cells.size[i] = tiling.three[i] ? 4 : 1;
+  }
+  return cells;
+}
+
+Cells dst_cells(const Tiling& tiling, const Place& place) {
+  Cells cells{.layout = tiling.dst, .n = place.n, .first = {}, .size = {}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    cells.size[i] = tiling.three[i] ? 2 : 1;
+    cells.first[i] = place.tile[i] * cells.size[i];
+  }
+  return cells;
+}
+
+std::int64_t offset_of(const tensor::Layout& layout, std::int64_t n, std::int64_t d, std::int64_t h, std::int64_t w) {
+  const tensor::Shape& strides = layout.strides;
+  return layout.offset + n * strides.n + d * strides.d + h * strides.h + w * strides.w;
+}
+
+std::int64_t first_offset(const Cells& cells) {
+  return offset_of(cells.layout, cells.n, cells.first[0], cells.first[1], cells.first[2]);
+}
+
+bool inside(std::int64_t first, std::int64_t size, std::int64_t extent) { return first >= 0 && first + size <= extent; }
+
+bool inside(const Cells& cells) {
+  const tensor::Shape& extents = cells.layout.extents;
+  return inside(cells.first[0], cells.size[0], extents.d) && inside(cells.first[1], cells.size[1], extents.h) &&
+         inside(cells.first[2], cells.size[2], extents.w);
+}
+
+template <class Float>
+void point_to(const Cells& cells, Float* buffer, Float* outside, Float** pointers) {
+  const auto& [layout, n, first, size] = cells;
+  const tensor::Shape& extents = layout.extents;
+  for (std::int64_t d = first[0]; d < first[0] + size[0]; ++d) {
+    for (std::int64_t h = first[1]; h < first[1] + size[1]; ++h) {
+      const bool row = inside(d, 1, extents.d) && inside(h, 1, extents.h);
+      for (std::int64_t w = first[2]; w < first[2] + size[2]; ++w) {
+        *pointers++ = row && inside(w, 1, extents.w) ? buffer + offset_of(layout, n, d, h, w) : outside;
+      }
+    }
+  }
+}
+
+/// Calls visit(cells, tile, count) for tiles side by side in w whose cells all lie inside, and for each other tile.
+template <class CellsOf, class Visit>
+void for_each_stretch(const Tiling& tiling, const Block& block, CellsOf cells_of, Visit visit) {
+  const std::int64_t step = tiling.three[2] ? 2 : 1;
+  for (std::int64_t tile = 0; tile < block.tiles;) {
+    const Place place = tiling.place_of(block.first + tile);
+    const Cells cells = cells_of(tiling, place);
+    std::int64_t count = 1;
+    if (inside(cells)) {
+      const std::int64_t whole = (cells.layout.extents.w - cells.size[2] - cells.first[2]) / step + 1;
+      count = std::min({whole, tiling.tiles[2] - place.tile[2], block.tiles - tile});
+    }
+    visit(cells, tile, count);
+    tile += count;
+  }
+}
+
+template <class CellsOf>
+void map_to_points(const Tiling& tiling, Map map, CellsOf cells_of, const Block& block, const float* buffer,
+                   const float* zeros, const Points<float>& points) {
+  std::array<const float*, max_points> pointers{};
+  for_each_stretch(tiling, block, cells_of, [&](const Cells& cells, std::int64_t tile, std::int64_t count) {
+    const bool clipped = !inside(cells);
+    if (clipped) point_to(cells, buffer, zeros, pointers.data());
+    map({.in = clipped ? nullptr : buffer + first_offset(cells),
+         .in_steps = cell_steps(cells.layout),
+         .in_cells = pointers.data(),
+         .out = points.memory + tile * points.tile_step,
+         .out_steps = tiling.point_steps(points.point_step),
+         .channels = points.channels,
+         .boxes = count,
+         .in_next = cells.layout.strides.w * (tiling.three[2] ? 2 : 1),
+         .out_next = points.tile_step});
+  });
+}
+
+Transforms transforms_of(const Tiling& tiling) { return transforms(tiling.three[0], tiling.three[1], tiling.three[2]); }
 
 }  // namespace
 
@@ -123,6 +157,19 @@ int Tiling::points() const { return power(4, *this); }
 int Tiling::cells() const { return power(2, *this); }
 int Tiling::taps() const { return power(3, *this); }
 
+Steps Tiling::point_steps(std::int64_t step) const { return dense_steps(*this, 4, step); }
+Steps Tiling::tap_steps(std::int64_t step) const { return dense_steps(*this, 3, step); }
+
+Place Tiling::place_of(std::int64_t tile) const {
+  Place place;
+  for (std::size_t i = 3; i-- > 0;) {
+    place.tile[i] = tile % tiles[i];
+    tile /= tiles[i];
+  }
+  place.n = tile;
+  return place;
+}
+
 Tiling forward_tiling(const model::ConvTask& task) {
   return make_tiling(task.src, task.dst, task.window, task.window.pad_lo);
 }
@@ -133,23 +180,36 @@ Tiling backward_data_tiling(const model::ConvTask& task) {
   return make_tiling(task.dst, task.src, task.window, pad);
 }
 
-void src_cells(const Tiling& tiling, std::int64_t tile, const float* src, const float* outside, const float** cells) {
-  const Position at = position_of(tiling, tile);
-  Cells patch{.layout = tiling.src, .n = at.n, .first = {}, .size = box_size(tiling, 4)};
-  for (std::size_t i = 0; i < 3; ++i) patch.first[i] = at.tile[i] * (tiling.three[i] ? 2 : 1) - tiling.pad[i];
-  point_to(patch, tiling.src_offsets.data(), src, outside, cells);
+void src_to_points(const Tiling& tiling, const Block& block, const float* src, const float* zeros,
+                   const Points<float>& points) {
+  map_to_points(tiling, transforms_of(tiling).src_to_points, src_cells, block, src, zeros, points);
 }
 
-template <class Float>
-void dst_cells(const Tiling& tiling, std::int64_t tile, Float* dst, Float* outside, Float** cells) {
-  const Position at = position_of(tiling, tile);
-  Cells box{.layout = tiling.dst, .n = at.n, .first = {}, .size = box_size(tiling, 2)};
-  for (std::size_t i = 0; i < 3; ++i) box.first[i] = at.tile[i] * box.size[i];
-  point_to(box, tiling.dst_offsets.data(), dst, outside, cells);
+void diff_to_points(const Tiling& tiling, const Block& block, const float* diff, const float* zeros,
+                    const Points<float>& points) {
+  map_to_points(tiling, transforms_of(tiling).diff_to_points, dst_cells, block, diff, zeros, points);
 }
 
-template void dst_cells(const Tiling&, std::int64_t, float*, float*, float**);
-template void dst_cells(const Tiling&, std::int64_t, const float*, const float*, const float**);
+void points_to_dst(const Tiling& tiling, const Block& block, const Points<const float>& points, float* dst,
+                   const Finish& finish) {
+  const Map map = transforms_of(tiling).points_to_dst;
+  std::array<float*, 8> pointers{};
+  for_each_stretch(tiling, block, dst_cells, [&](const Cells& cells, std::int64_t tile, std::int64_t count) {
+    const bool clipped = !inside(cells);
+    if (clipped) point_to(cells, dst, finish.outside, pointers.data());
+    map({.in = points.memory + tile * points.tile_step,
+         .in_steps = tiling.point_steps(points.point_step),
+         .out = clipped ? nullptr : dst + first_offset(cells),
+         .out_steps = cell_steps(cells.layout),
+         .out_cells = pointers.data(),
+         .channels = points.channels,
+         .boxes = count,
+         .in_next = points.tile_step,
+         .out_next = cells.layout.strides.w * cells.size[2],
+         .bias = finish.bias,
+         .slope = finish.slope});
+  });
+}
 
 }  // namespace orthant::kernels::winograd
 

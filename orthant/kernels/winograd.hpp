@@ -1,6 +1,7 @@
 #pragma once
 
 #include "orthant/kernels/primitive.hpp"
+#include "orthant/kernels/winograd_transforms.hpp"
 
 #include <array>
 #include <memory>
@@ -12,28 +13,59 @@ inline constexpr int max_points = 64;  ///< 4 per dim with three taps
 /// True if a task is Winograd's: three taps or one per dim, stride and dilation 1, channels side by side.
 bool applies(const model::ConvTask& task);
 
+/// Where a tile lies, in tiles per dim.
+struct Place {
+  std::int64_t n = 0;
+  std::array<std::int64_t, 3> tile{};  ///< d, h, w
+};
+
 /// A stride-1 convolution cut into tiles: each is 2 cells of dst (and 4 of src) in the dims with three taps, else 1.
 struct Tiling {
   tensor::Layout src, dst;
-  std::array<bool, 3> three{};                         ///< d, h, w
-  std::array<std::int64_t, 3> pad{};                   ///< src cell of tap 0 for dst cell 0 is -pad
-  std::array<std::int64_t, 3> tiles{};                 ///< per dim
-  std::array<std::int64_t, max_points> src_offsets{};  ///< of a patch's cells from its first one
-  std::array<std::int64_t, 8> dst_offsets{};
+  std::array<bool, 3> three{};          ///< d, h, w
+  std::array<std::int64_t, 3> pad{};    ///< src cell of tap 0 for dst cell 0 is -pad
+  std::array<std::int64_t, 3> tiles{};  ///< per dim
   [[nodiscard]] std::int64_t count() const { return src.extents.n * tiles[0] * tiles[1] * tiles[2]; }
+  [[nodiscard]] Place place_of(std::int64_t tile) const;
   [[nodiscard]] int points() const;  ///< 4 ^ (dims with three taps)
   [[nodiscard]] int cells() const;   ///< dst cells of a tile
   [[nodiscard]] int taps() const;
+  /// Steps between points or taps that are `step` apart, w fastest.
+  [[nodiscard]] Steps point_steps(std::int64_t step) const;
+  [[nodiscard]] Steps tap_steps(std::int64_t step) const;
 };
 
 /// `src` and `dst` of the convolution to run; backward_data swaps them and mirrors the padding.
 Tiling forward_tiling(const model::ConvTask& task);
 Tiling backward_data_tiling(const model::ConvTask& task);
 
-/// Pointers to the src patch (points() of them) or the dst cells (cells()) of one tile; cells outside are `outside`.
-void src_cells(const Tiling& tiling, std::int64_t tile, const float* src, const float* outside, const float** cells);
+/// Tiles that a thread transforms and multiplies at a time.
+struct Block {
+  std::int64_t first = 0, tiles = 0;
+};
+
+/// The points of a block's tiles for some channels: `point_step` from point to point, `tile_step` from tile to tile.
 template <class Float>
-void dst_cells(const Tiling& tiling, std::int64_t tile, Float* dst, Float* outside, Float** cells);
+struct Points {
+  Float* memory = nullptr;
+  std::int64_t point_step = 0, tile_step = 0;
+  std::int64_t channels = 0;
+};
+
+/// Maps patches of src, or tiles of diff_dst, to points. `zeros` stands for cells outside.
+void src_to_points(const Tiling& tiling, const Block& block, const float* src, const float* zeros,
+                   const Points<float>& points);
+void diff_to_points(const Tiling& tiling, const Block& block, const float* diff, const float* zeros,
+                    const Points<float>& points);
+
+/// What becomes of points on the way to dst.
+struct Finish {
+  const float* bias = nullptr;  ///< per channel, or null
+  float slope = 1;              ///< factor of negative results
+  float* outside = nullptr;     ///< receives cells outside
+};
+void points_to_dst(const Tiling& tiling, const Block& block, const Points<const float>& points, float* dst,
+                   const Finish& finish);
 
 /// Kernels for tasks that it applies to: forward and backward_data; backward_weights.
 std::unique_ptr<Primitive> make_gather(const model::ConvTask& task, int threads);

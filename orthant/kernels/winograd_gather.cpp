@@ -1,16 +1,17 @@
 #include "orthant/kernels/direct_tiles.hpp"
+#include "orthant/kernels/machine.hpp"
+#include "orthant/kernels/matrix_tiles.hpp"
 #include "orthant/kernels/simd.hpp"
 #include "orthant/kernels/team.hpp"
 #include "orthant/kernels/winograd.hpp"
 #include "orthant/kernels/winograd_scratch.hpp"
-#include "orthant/kernels/winograd_transforms.hpp"
 
 #include <algorithm>
 
 namespace orthant::kernels::winograd {
 namespace {
 
-/// How channels are cut so that a block of tiles stays in the second-level cache.
+/// How tiles and channels are cut so that a block stays in the second-level cache.
 struct Blocking {
   std::int64_t tiles = 1;        ///< per block
   std::int64_t in = 1, out = 1;  ///< channels at a time; out is a multiple of the panel
@@ -29,11 +30,13 @@ class Gather final : public Primitive {
 
  private:
   struct Thread;
-  void transform_weights(const float* weights, float* transformed, int thread, int team) const;
-  void transpose(const float* weights, float* transposed, int thread, int team) const;
-  void run_block(const Thread& memory, std::int64_t group, std::int64_t block, std::int64_t out_block) const;
-  void multiply(const Thread& memory, std::int64_t group, std::int64_t tiles, std::int64_t in_first,
-                std::int64_t out_first) const;
+  struct Item;
+  void transform_weights(const float* weights, float* transformed, float* transposed, int thread, int team) const;
+  void transpose(const float* weights, std::int64_t channels, std::int64_t columns, float* transposed) const;
+  void run(const Thread& memory, const Item& item) const;
+  void multiply(const Thread& memory, const Item& item, std::int64_t in_first) const;
+  void multiply_panel(direct::TileCall call, std::int64_t tiles, std::int64_t vectors, const float* next) const;
+  [[nodiscard]] Item item_at(std::int64_t index) const;
   [[nodiscard]] std::int64_t panel_offset(std::int64_t group, int point, std::int64_t out_first) const;
 
   Tiling tiling_;
@@ -42,13 +45,14 @@ class Gather final : public Primitive {
   float slope_;
   int threads_;
   std::int64_t groups_, in_, out_;  ///< channels per group
-  std::int64_t lanes_, panel_, padded_out_;
   int points_;
-  Blocking blocking_;
-  Transforms transforms_;
   direct::Tiles tiles_;
+  std::int64_t lanes_, panel_, padded_out_;
+  Blocking blocking_;
+  std::int64_t in_row_, in_point_, out_point_;  ///< floats from tile to tile, and of one point of a block
+  bool fetches_;                                ///< transformed weights that do not stay in the second-level cache
   Scratch scratch_;
-  std::int64_t weights_at_, transposed_at_, in_points_at_, out_points_at_, cells_at_, zeros_at_, trash_at_;
+  std::int64_t weights_at_, transposed_at_, in_points_at_, out_points_at_, zeros_at_, trash_at_;
 };
 
 /// The memory of one thread.
@@ -59,58 +63,79 @@ struct Gather::Thread {
   const float* weights;  ///< transformed
   float* in_points;      ///< [point][tile][in channel]
   float* out_points;     ///< [point][tile][out channel]
-  const float** cells;   ///< [tile][point]
   const float* zeros;
   float* trash;
 };
 
-constexpr std::int64_t skew = 16;  // floats between points, so that they do not fall into one cache set
-constexpr std::int64_t cache_floats = (std::int64_t{1300} << 10) / 4;
+/// A block of tiles and of output channels of one group.
+struct Gather::Item {
+  std::int64_t group;
+  Block block;
+  std::int64_t out_first, out_count;  ///< whole vectors
+};
+
+constexpr std::int64_t skew = 16;             // floats between points, so that they do not fall into one cache set
+constexpr std::int64_t transposed_rows = 16;  // reduction channels that are transposed at a time
+constexpr std::int64_t line_floats = 16;      // of a cache line
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
+std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
 
-Blocking choose_blocking(const Tiling& tiling, std::int64_t in, std::int64_t out, std::int64_t panel, std::int64_t rows,
-                         std::int64_t threads) {
+struct Channels {
+  std::int64_t in, out, panel;
+  std::int64_t rows;  ///< of a register tile
+};
+
+Blocking choose_blocking(const Tiling& tiling, const Channels& channels, std::int64_t threads) {
+  const std::int64_t most_channels = tiling.points() == max_points ? 128 : 256;
+  const std::int64_t cache_floats = second_level_cache_bytes() / 8 * 5 / static_cast<std::int64_t>(sizeof(float));
   Blocking blocking;
-  blocking.in = std::min<std::int64_t>(in, 128);
-  blocking.out = std::min<std::int64_t>(round_up(out, panel), round_up(128, panel));
+  blocking.in = std::min(channels.in, most_channels);
+  blocking.out = std::min(round_up(channels.out, channels.panel), round_up(most_channels, channels.panel));
+  blocking.out_blocks = ceil_div(channels.out, blocking.out);
+  const std::int64_t rows = channels.rows;
   const std::int64_t fits = cache_floats / (tiling.points() * (blocking.in + blocking.out));
   const std::int64_t most = std::clamp<std::int64_t>(fits / rows * rows, rows, 8 * rows);
-  blocking.out_blocks = (out + blocking.out - 1) / blocking.out;
   // Enough blocks for all threads, as equal as can be.
   const std::int64_t count = tiling.count();
-  std::int64_t blocks = (count + most - 1) / most;
+  std::int64_t blocks = ceil_div(count, most);
   while (blocks * blocking.out_blocks % threads != 0 && blocks < 8 * threads && blocks < count) ++blocks;
-  blocking.tiles = (count + blocks - 1) / blocks;
+  blocking.tiles = ceil_div(count, blocks);
   if (blocking.tiles > 2 * rows) blocking.tiles = std::min(round_up(blocking.tiles, rows), most);
-  blocking.blocks = (count + blocking.tiles - 1) / blocking.tiles;
+  blocking.blocks = ceil_div(count, blocking.tiles);
   return blocking;
+}
+
+float slope_of(const model::Activation& activation) {
+  if (activation.kind == model::ActivationKind::identity) return 1;
+  return activation.kind == model::ActivationKind::relu ? 0 : static_cast<float>(activation.slope);
 }
 
 Gather::Gather(const model::ConvTask& task, int threads)
     : tiling_(task.pass == model::Pass::forward ? forward_tiling(task) : backward_data_tiling(task)),
       backward_(task.pass == model::Pass::backward_data),
       bias_(task.bias && !backward_),
-      slope_(task.activation.kind == model::ActivationKind::identity ? 1.0F
-             : task.activation.kind == model::ActivationKind::relu   ? 0.0F
-                                                                     : static_cast<float>(task.activation.slope)),
+      slope_(slope_of(task.activation)),
       threads_(threads),
       groups_(task.groups),
       in_(tiling_.src.extents.c / groups_),
       out_(tiling_.dst.extents.c / groups_),
       points_(tiling_.points()),
-      transforms_(transforms(tiling_.three[0], tiling_.three[1], tiling_.three[2])),
-      tiles_(direct::gather_tiles()) {
-  lanes_ = tiles_.lanes;
-  panel_ = lanes_ * (tiles_.rows[3] >= 6 ? 4 : 2);
-  padded_out_ = round_up(out_, lanes_);
+      tiles_(direct::gather_tiles()),
+      lanes_(tiles_.lanes),
+      panel_(lanes_ * (tiles_.rows[3] >= 6 ? 4 : 2)),
+      padded_out_(round_up(out_, lanes_)) {
   const int rows = tiles_.rows[static_cast<std::size_t>(std::min(panel_, padded_out_) / lanes_ - 1)];
-  blocking_ = choose_blocking(tiling_, in_, out_, panel_, rows, threads);
-  weights_at_ = scratch_.shared(groups_ * points_ * in_ * padded_out_);
-  transposed_at_ = scratch_.shared(backward_ ? groups_ * tiling_.taps() * in_ * out_ : 0);
-  in_points_at_ = scratch_.per_thread(points_ * (blocking_.tiles * round_up(blocking_.in, lanes_) + skew), threads);
-  out_points_at_ = scratch_.per_thread(points_ * (blocking_.tiles * blocking_.out + skew), threads);
-  cells_at_ = scratch_.per_thread(blocking_.tiles * points_ * 2, threads);
+  blocking_ = choose_blocking(tiling_, {.in = in_, .out = out_, .panel = panel_, .rows = rows}, threads);
+  in_row_ = round_up(blocking_.in, lanes_);
+  in_point_ = blocking_.tiles * in_row_ + skew;
+  out_point_ = blocking_.tiles * blocking_.out + skew;
+  const std::int64_t weights = groups_ * points_ * in_ * padded_out_;
+  fetches_ = weights * static_cast<std::int64_t>(sizeof(float)) > second_level_cache_bytes() / 4;
+  weights_at_ = scratch_.shared(weights);
+  transposed_at_ = scratch_.per_thread(backward_ ? tiling_.taps() * transposed_rows * panel_ : 0, threads);
+  in_points_at_ = scratch_.per_thread(points_ * in_point_, threads);
+  out_points_at_ = scratch_.per_thread(points_ * out_point_, threads);
   zeros_at_ = scratch_.shared(round_up(in_, lanes_));
   trash_at_ = scratch_.per_thread(round_up(out_, lanes_), threads);
 }
@@ -120,124 +145,129 @@ std::int64_t Gather::panel_offset(std::int64_t group, int point, std::int64_t ou
   return ((group * points_ + point) * padded_out_ + out_first) * in_;
 }
 
-/// [taps][I][O] to [taps][O][I] of every group, so that backward's reduction channels come first.
-void Gather::transpose(const float* weights, float* transposed, int thread, int team) const {
-  constexpr std::int64_t tile = 16;
-  const std::int64_t planes = groups_ * tiling_.taps();
-  for (std::int64_t plane = share(planes, thread, team); plane < share(planes, thread + 1, team); ++plane) {
-    const float* from = weights + plane * in_ * out_;
-    float* to = transposed + plane * in_ * out_;
-    for (std::int64_t i0 = 0; i0 < out_; i0 += tile) {
-      for (std::int64_t o0 = 0; o0 < in_; o0 += tile) {
-        for (std::int64_t o = o0; o < std::min(o0 + tile, in_); ++o) {
-          for (std::int64_t i = i0; i < std::min(i0 + tile, out_); ++i) to[o * out_ + i] = from[i * in_ + o];
-        }
-      }
-    }
-  }
-}
-
-/// `weights` is [group][tap][in][out] of the convolution to run; taps are mirrored for backward_data.
-void Gather::transform_weights(const float* weights, float* transformed, int thread, int team) const {
-  const int taps = tiling_.taps();
-  std::array<const float*, 27> in{};
-  std::array<float*, max_points> out{};
-  const std::int64_t total = groups_ * in_;
-  for (std::int64_t item = share(total, thread, team); item < share(total, thread + 1, team); ++item) {
-    const std::int64_t group = item / in_;
-    const std::int64_t c = item % in_;
-    for (int tap = 0; tap < taps; ++tap) {
-      const std::int64_t row = (group * taps + (backward_ ? taps - 1 - tap : tap)) * in_ + c;
-      in[static_cast<std::size_t>(tap)] = weights + row * out_;
-    }
+/// `weights` is [group][tap][in][out] of the task: backward_data's are transposed by the way, and its taps mirrored.
+void Gather::transform_weights(const float* weights, float* transformed, float* transposed, int thread,
+                               int team) const {
+  const Map map = transforms(tiling_.three[0], tiling_.three[1], tiling_.three[2]).weights_to_points;
+  const std::int64_t taps = tiling_.taps();
+  const std::int64_t strips = ceil_div(in_, transposed_rows);
+  for (std::int64_t item = share(groups_ * strips, thread, team); item < share(groups_ * strips, thread + 1, team);
+       ++item) {
+    const std::int64_t group = item / strips;
+    const std::int64_t c = item % strips * transposed_rows;
+    const std::int64_t count = std::min(transposed_rows, in_ - c);
     for (std::int64_t first = 0; first < out_; first += panel_) {
       const std::int64_t width = std::min(panel_, padded_out_ - first);
-      for (int p = 0; p < points_; ++p) {
-        out[static_cast<std::size_t>(p)] = transformed + panel_offset(group, p, first) + c * width;
+      MapCall call{.in = weights + (group * taps * in_ + c) * out_ + first,
+                   .in_steps = tiling_.tap_steps(in_ * out_),
+                   .out = transformed + panel_offset(group, 0, first) + c * width,
+                   .out_steps = tiling_.point_steps(padded_out_ * in_),
+                   .channels = std::min(panel_, out_ - first),
+                   .boxes = count,
+                   .in_next = out_,
+                   .out_next = width};
+      if (backward_) {
+        transpose(weights + (group * taps * out_ + first) * in_ + c, count, call.channels, transposed);
+        call.in = transposed + (taps - 1) * transposed_rows * panel_;
+        call.in_steps = tiling_.tap_steps(-transposed_rows * panel_);
+        call.in_next = panel_;
       }
-      transforms_.weights_to_points(
-          {.in = in.data(), .in_offset = first, .out = out.data(), .channels = std::min(panel_, out_ - first)});
+      map(call);
     }
   }
 }
 
-void Gather::multiply(const Thread& memory, std::int64_t group, std::int64_t tiles, std::int64_t in_first,
-                      std::int64_t out_first) const {
-  const std::int64_t in_count = std::min(blocking_.in, in_ - in_first);
-  const std::int64_t out_count = std::min(blocking_.out, padded_out_ - out_first);
-  const std::int64_t in_row = round_up(blocking_.in, lanes_);
+/// A few reduction channels of one panel, all taps: [tap][transposed_rows][panel].
+void Gather::transpose(const float* weights, std::int64_t channels, std::int64_t columns, float* transposed) const {
+  for (std::int64_t tap = 0; tap < tiling_.taps(); ++tap) {
+    matrix::pack_transposed({.from = weights + tap * out_ * in_,
+                             .step = in_,
+                             .depth = channels,
+                             .columns = columns,
+                             .to = transposed + tap * transposed_rows * panel_,
+                             .panel = panel_});
+  }
+}
+
+/// One panel of one point, all tiles of the block. `next` is the panel that comes after it.
+void Gather::multiply_panel(direct::TileCall call, std::int64_t tiles, std::int64_t vectors, const float* next) const {
+  const auto& functions = tiles_.gather[static_cast<std::size_t>(vectors - 1)];
+  const std::int64_t rows = tiles_.rows[static_cast<std::size_t>(vectors - 1)];
+  // Panels come from the third level of the cache, one after the other: the next is fetched by and by.
+  if (fetches_) {
+    const std::int64_t slots = ceil_div(tiles, rows) * call.run_length;
+    const std::int64_t panel_lines = call.run_length * vectors * lanes_ / line_floats;
+    call.fetch = {.from = next, .step = line_floats * ceil_div(panel_lines, slots)};
+  }
+  for (std::int64_t t = 0; t < tiles; t += rows) {
+    functions[static_cast<std::size_t>(std::min(rows, tiles - t) - 1)](call);
+    call.src += rows * call.src_step;
+    call.dst += rows * call.dst_step;
+    call.fetch.from += call.run_length * call.fetch.step;
+  }
+}
+
+void Gather::multiply(const Thread& memory, const Item& item, std::int64_t in_first) const {
   const direct::Run run{};
+  const auto width_at = [&](std::int64_t o) { return std::min(panel_, item.out_count - o); };
+  const auto panel_at = [&](int point, std::int64_t o) {
+    return memory.weights + panel_offset(item.group, point, item.out_first + o) + in_first * width_at(o);
+  };
   for (int p = 0; p < points_; ++p) {
-    const float* src = memory.in_points + p * (blocking_.tiles * in_row + skew);
-    float* dst = memory.out_points + p * (blocking_.tiles * blocking_.out + skew);
-    for (std::int64_t o = 0; o < out_count; o += panel_) {
-      const std::int64_t width = std::min(panel_, padded_out_ - out_first - o);
-      const auto vectors = static_cast<std::size_t>(width / lanes_ - 1);
-      const std::int64_t rows = tiles_.rows[vectors];
-      for (std::int64_t t = 0; t < tiles; t += rows) {
-        const std::int64_t count = std::min(rows, tiles - t);
-        tiles_.gather[vectors][static_cast<std::size_t>(count - 1)](
-            {.src = src + t * in_row,
-             .src_step = in_row,
-             .runs = &run,
-             .run_count = 1,
-             .run_length = in_count,
-             .weights = memory.weights + panel_offset(group, p, out_first + o) + in_first * width,
-             .dst = dst + t * blocking_.out + o,
-             .dst_step = blocking_.out,
-             .tail = lanes_,
-             .first = in_first == 0,
-             .last = false});
-      }
+    for (std::int64_t o = 0; o < item.out_count; o += panel_) {
+      const bool last = o + panel_ >= item.out_count;
+      const direct::TileCall call{.src = memory.in_points + p * in_point_,
+                                  .src_step = in_row_,
+                                  .runs = &run,
+                                  .run_count = 1,
+                                  .run_length = std::min(blocking_.in, in_ - in_first),
+                                  .weights = panel_at(p, o),
+                                  .dst = memory.out_points + p * out_point_ + o,
+                                  .dst_step = blocking_.out,
+                                  .tail = lanes_,
+                                  .first = in_first == 0,
+                                  .last = false};
+      multiply_panel(call, item.block.tiles, width_at(o) / lanes_, last ? panel_at(p + 1, 0) : panel_at(p, o + panel_));
     }
   }
 }
 
-void Gather::run_block(const Thread& memory, std::int64_t group, std::int64_t block, std::int64_t out_block) const {
-  const std::int64_t first = block * blocking_.tiles;
-  const std::int64_t tiles = std::min(blocking_.tiles, tiling_.count() - first);
-  const std::int64_t in_row = round_up(blocking_.in, lanes_);
-  const std::int64_t out_first = out_block * blocking_.out;
-  std::array<float*, max_points> in_points{};
-  std::array<const float*, max_points> out_points{};
-  for (int p = 0; p < points_; ++p) {
-    in_points[static_cast<std::size_t>(p)] = memory.in_points + p * (blocking_.tiles * in_row + skew);
-    out_points[static_cast<std::size_t>(p)] = memory.out_points + p * (blocking_.tiles * blocking_.out + skew);
-  }
-  for (std::int64_t t = 0; t < tiles; ++t) {
-    src_cells(tiling_, first + t, memory.src + group * in_, memory.zeros, memory.cells + t * points_);
-  }
+void Gather::run(const Thread& memory, const Item& item) const {
   for (std::int64_t in_first = 0; in_first < in_; in_first += blocking_.in) {
-    for (std::int64_t t = 0; t < tiles; ++t) {
-      transforms_.src_to_points({.in = memory.cells + t * points_,
-                                 .in_offset = in_first,
-                                 .out = in_points.data(),
-                                 .out_offset = t * in_row,
-                                 .channels = std::min(blocking_.in, in_ - in_first)});
-    }
-    multiply(memory, group, tiles, in_first, out_first);
+    src_to_points(tiling_, item.block, memory.src + item.group * in_ + in_first, memory.zeros,
+                  {.memory = memory.in_points,
+                   .point_step = in_point_,
+                   .tile_step = in_row_,
+                   .channels = std::min(blocking_.in, in_ - in_first)});
+    multiply(memory, item, in_first);
   }
-  std::array<float*, 8> cells{};
-  for (std::int64_t t = 0; t < tiles; ++t) {
-    dst_cells(tiling_, first + t, memory.dst + group * out_ + out_first, memory.trash, cells.data());
-    transforms_.points_to_dst({.in = out_points.data(),
-                               .in_offset = t * blocking_.out,
-                               .out = cells.data(),
-                               .channels = std::min(blocking_.out, out_ - out_first),
-                               .bias = bias_ ? memory.bias + group * out_ + out_first : nullptr,
-                               .slope = slope_});
-  }
+  const std::int64_t channel = item.group * out_ + item.out_first;
+  points_to_dst(tiling_, item.block,
+                {.memory = memory.out_points,
+                 .point_step = out_point_,
+                 .tile_step = blocking_.out,
+                 .channels = std::min(blocking_.out, out_ - item.out_first)},
+                memory.dst + channel,
+                {.bias = bias_ ? memory.bias + channel : nullptr, .slope = slope_, .outside = memory.trash});
+}
+
+Gather::Item Gather::item_at(std::int64_t index) const {
+  const std::int64_t out_first = index % blocking_.out_blocks * blocking_.out;
+  index /= blocking_.out_blocks;
+  const std::int64_t first = index % blocking_.blocks * blocking_.tiles;
+  return {.group = index / blocking_.blocks,
+          .block = {.first = first, .tiles = std::min(blocking_.tiles, tiling_.count() - first)},
+          .out_first = out_first,
+          .out_count = std::min(blocking_.out, padded_out_ - out_first)};
 }
 
 void Gather::execute(const Context&, std::span<void* const> arguments, void* scratch) {
   auto* memory = static_cast<float*>(scratch);
-  const auto* weights = static_cast<const float*>(arguments[1]);
   std::fill_n(memory + zeros_at_, round_up(in_, lanes_), 0.0F);
-  if (backward_) {
-    run_team(threads_, [&](int thread, int team) { transpose(weights, memory + transposed_at_, thread, team); });
-    weights = memory + transposed_at_;
-  }
-  run_team(threads_, [&](int thread, int team) { transform_weights(weights, memory + weights_at_, thread, team); });
+  run_team(threads_, [&](int thread, int team) {
+    transform_weights(static_cast<const float*>(arguments[1]), memory + weights_at_,
+                      scratch_.of_thread(memory, transposed_at_, thread), thread, team);
+  });
   run_team(threads_, [&](int thread, int team) {
     const Thread own{.src = static_cast<const float*>(arguments[0]),
                      .bias = bias_ ? static_cast<const float*>(arguments[2]) : nullptr,
@@ -245,14 +275,11 @@ void Gather::execute(const Context&, std::span<void* const> arguments, void* scr
                      .weights = memory + weights_at_,
                      .in_points = scratch_.of_thread(memory, in_points_at_, thread),
                      .out_points = scratch_.of_thread(memory, out_points_at_, thread),
-                     .cells = reinterpret_cast<const float**>(scratch_.of_thread(memory, cells_at_, thread)),
                      .zeros = memory + zeros_at_,
                      .trash = scratch_.of_thread(memory, trash_at_, thread)};
     const std::int64_t items = groups_ * blocking_.blocks * blocking_.out_blocks;
-    for (std::int64_t item = share(items, thread, team); item < share(items, thread + 1, team); ++item) {
-      const std::int64_t tile_block = item / blocking_.out_blocks;
-      run_block(own, tile_block / blocking_.blocks, tile_block % blocking_.blocks, item % blocking_.out_blocks);
-    }
+    for (std::int64_t index = share(items, thread, team); index < share(items, thread + 1, team); ++index)
+      run(own, item_at(index));
   });
 }
 

@@ -1,21 +1,28 @@
 #pragma once
 
-#include "orthant/tensor/shape.hpp"
-
 #include <cstdint>
 
 namespace orthant::kernels::winograd {
 
-/// A linear map over a small box of cells, the same for every channel: out[j][c] = sum_i map[j][i] * in[i][c].
-/// Cells are given by pointers, so that padding, strides and clipped tiles need no code of their own.
+/// From cell to cell of a small box, in floats.
+struct Steps {
+  std::int64_t d = 0, h = 0, w = 0;
+};
+
+/// A linear map over small boxes of cells, the same for every channel: out[j][c] = sum_i map[j][i] * in[i][c].
+/// Cells lie `Steps` apart; where a box is clipped they are given one by one, w fastest.
 struct MapCall {
-  const float* const* in = nullptr;  ///< cells, w fastest
-  std::int64_t in_offset = 0;        ///< added to each
-  float* const* out = nullptr;
-  std::int64_t out_offset = 0;
+  const float* in = nullptr;
+  Steps in_steps{};
+  const float* const* in_cells = nullptr;  ///< where `in` is null
+  float* out = nullptr;
+  Steps out_steps{};
+  float* const* out_cells = nullptr;  ///< where `out` is null
   std::int64_t channels = 0;
-  const float* bias = nullptr;  ///< to_cells only: per channel, or null
-  float slope = 1;              ///< to_cells only: factor of negative results
+  std::int64_t boxes = 1;                  ///< mapped one after the other
+  std::int64_t in_next = 0, out_next = 0;  ///< from box to box
+  const float* bias = nullptr;             ///< points_to_dst only: per channel, or null
+  float slope = 1;                         ///< points_to_dst only: factor of negative results
 };
 
 using Map = void (*)(const MapCall&);

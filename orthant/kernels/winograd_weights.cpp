@@ -1,18 +1,18 @@
 #include "orthant/kernels/direct_tiles.hpp"
 #include "orthant/kernels/factories.hpp"
+#include "orthant/kernels/machine.hpp"
 #include "orthant/kernels/simd.hpp"
 #include "orthant/kernels/team.hpp"
 #include "orthant/kernels/winograd.hpp"
 #include "orthant/kernels/winograd_scratch.hpp"
-#include "orthant/kernels/winograd_transforms.hpp"
 
 #include <algorithm>
 
 namespace orthant::kernels::winograd {
 namespace {
 
-constexpr std::int64_t skew = 16;  // floats between points, so that they do not fall into one cache set
-constexpr std::int64_t cache_floats = (std::int64_t{1700} << 10) / 4;
+constexpr std::int64_t skew = 16;         // floats between points, so that they do not fall into one cache set
+constexpr std::int64_t line_floats = 16;  // of a cache line
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
@@ -44,7 +44,7 @@ class WeightGradient final : public Primitive {
   [[nodiscard]] bool has_partials() const { return parts_ > 1 || accumulate_; }
   [[nodiscard]] Item item_at(std::int64_t index) const;
   void sum_tiles(const Thread& memory, const Item& item) const;
-  void transform_tile(const Thread& memory, const Item& item, std::int64_t tile, std::int64_t slot) const;
+  void transform(const Thread& memory, const Item& item, const Block& block) const;
   void multiply(const Thread& memory, const Item& item, std::int64_t tiles) const;
   void finish(const Thread& memory, const Item& item, float* diff_weights) const;
 
@@ -55,7 +55,7 @@ class WeightGradient final : public Primitive {
   std::int64_t lanes_;
   int points_;
   std::int64_t in_block_, out_block_, in_blocks_, out_blocks_, parts_, block_tiles_;
-  Transforms transforms_;
+  std::int64_t in_row_, in_point_, out_point_, weights_point_;  ///< floats from tile to tile, and of one point
   direct::WeightTiles tiles_;
   std::unique_ptr<Primitive> bias_;  ///< sums diff_dst; null without a bias
   Scratch scratch_;
@@ -71,23 +71,27 @@ WeightGradient::WeightGradient(const model::ConvTask& task, int threads)
       in_(task.src.extents.c / groups_),
       out_(task.dst.extents.c / groups_),
       points_(tiling_.points()),
-      transforms_(transforms(tiling_.three[0], tiling_.three[1], tiling_.three[2])),
       tiles_(direct::weight_tiles()) {
   lanes_ = tiles_.lanes;
   out_block_ = std::min(round_up(out_, lanes_), round_up(64, lanes_));
   in_block_ = std::min<std::int64_t>(in_, points_ == 64 ? 64 : 128);
   in_blocks_ = ceil_div(in_, in_block_);
   out_blocks_ = ceil_div(out_, out_block_);
+  in_row_ = round_up(in_block_, lanes_);
+  const std::int64_t cache_floats = second_level_cache_bytes() / 8 * 7 / static_cast<std::int64_t>(sizeof(float));
   const std::int64_t fits = cache_floats / points_ - in_block_ * out_block_;
-  block_tiles_ = std::clamp<std::int64_t>(fits / (round_up(in_block_, lanes_) + out_block_), 8, 48);
+  block_tiles_ = std::clamp<std::int64_t>(fits / (in_row_ + out_block_), 8, 48);
+  in_point_ = block_tiles_ * in_row_ + skew;
+  out_point_ = block_tiles_ * out_block_ + skew;
+  weights_point_ = in_block_ * out_block_ + skew;
   const std::int64_t blocks = groups_ * in_blocks_ * out_blocks_;
   const std::int64_t enough = std::int64_t{8} * threads;
   parts_ = 1;
   while (blocks * parts_ % threads != 0 && blocks * parts_ < enough && parts_ * block_tiles_ < tiling_.count())
     ++parts_;
-  weights_at_ = scratch_.per_thread(points_ * (in_block_ * out_block_ + skew), threads);
-  in_points_at_ = scratch_.per_thread(points_ * (block_tiles_ * round_up(in_block_, lanes_) + skew), threads);
-  out_points_at_ = scratch_.per_thread(points_ * (block_tiles_ * out_block_ + skew), threads);
+  weights_at_ = scratch_.per_thread(points_ * weights_point_, threads);
+  in_points_at_ = scratch_.per_thread(points_ * in_point_, threads);
+  out_points_at_ = scratch_.per_thread(points_ * out_point_, threads);
   zeros_at_ = scratch_.shared(round_up(std::max(in_, out_), lanes_));
   if (task.bias) {
     bias_ = make_bias_gradient({.accumulate = task.accumulate, .dst = task.dst}, threads);
@@ -110,27 +114,15 @@ WeightGradient::Item WeightGradient::item_at(std::int64_t index) const {
           .part = part};
 }
 
-void WeightGradient::transform_tile(const Thread& memory, const Item& item, std::int64_t tile,
-                                    std::int64_t slot) const {
-  const std::int64_t in_row = round_up(in_block_, lanes_);
-  std::array<const float*, max_points> cells{};
-  std::array<float*, max_points> points{};
-  src_cells(tiling_, tile, memory.src + item.group * in_ + item.in_first, memory.zeros, cells.data());
-  for (int p = 0; p < points_; ++p) {
-    points[static_cast<std::size_t>(p)] = memory.in_points + p * (block_tiles_ * in_row + skew);
-  }
-  transforms_.src_to_points(
-      {.in = cells.data(), .out = points.data(), .out_offset = slot * in_row, .channels = item.in_count});
-  dst_cells(tiling_, tile, memory.diff + item.group * out_ + item.out_first, memory.zeros, cells.data());
-  for (int p = 0; p < points_; ++p) {
-    points[static_cast<std::size_t>(p)] = memory.out_points + p * (block_tiles_ * out_block_ + skew);
-  }
-  transforms_.diff_to_points(
-      {.in = cells.data(), .out = points.data(), .out_offset = slot * out_block_, .channels = item.out_count});
+void WeightGradient::transform(const Thread& memory, const Item& item, const Block& block) const {
+  src_to_points(tiling_, block, memory.src + item.group * in_ + item.in_first, memory.zeros,
+                {.memory = memory.in_points, .point_step = in_point_, .tile_step = in_row_, .channels = item.in_count});
+  diff_to_points(
+      tiling_, block, memory.diff + item.group * out_ + item.out_first, memory.zeros,
+      {.memory = memory.out_points, .point_step = out_point_, .tile_step = out_block_, .channels = item.out_count});
 }
 
 void WeightGradient::multiply(const Thread& memory, const Item& item, std::int64_t tiles) const {
-  const std::int64_t in_row = round_up(in_block_, lanes_);
   const std::int64_t vectors_all = ceil_div(item.out_count, lanes_);
   const direct::RowPair row{};
   for (int p = 0; p < points_; ++p) {
@@ -138,19 +130,21 @@ void WeightGradient::multiply(const Thread& memory, const Item& item, std::int64
       const std::int64_t vectors = std::min<std::int64_t>(vectors_all - v, tiles_.rows[3] >= 6 ? 4 : 2);
       const std::int64_t most = tiles_.rows[static_cast<std::size_t>(vectors - 1)];
       const std::int64_t rows = ceil_div(item.in_count, ceil_div(item.in_count, most));
+      float* const sums = memory.weights + p * weights_point_ + v * lanes_;
       for (std::int64_t c = 0; c < item.in_count; c += rows) {
         const std::int64_t count = std::min(rows, item.in_count - c);
         tiles_.outer[static_cast<std::size_t>(vectors - 1)][static_cast<std::size_t>(count - 1)](
-            {.src = memory.in_points + p * (block_tiles_ * in_row + skew) + c,
-             .src_step = in_row,
-             .diff = memory.out_points + p * (block_tiles_ * out_block_ + skew) + v * lanes_,
+            {.src = memory.in_points + p * in_point_ + c,
+             .src_step = in_row_,
+             .diff = memory.out_points + p * out_point_ + v * lanes_,
              .diff_step = out_block_,
              .rows = &row,
              .row_count = 1,
              .pixels = tiles,
-             .weights = memory.weights + p * (in_block_ * out_block_ + skew) + c * out_block_ + v * lanes_,
+             .weights = sums + c * out_block_,
              .weights_step = out_block_,
-             .tail = std::min(lanes_, item.out_count - (v + vectors - 1) * lanes_)});
+             .tail = std::min(lanes_, item.out_count - (v + vectors - 1) * lanes_),
+             .fetch_src = {.from = sums + (c + rows) * out_block_, .step = line_floats}});
       }
       v += vectors;
     }
@@ -158,31 +152,27 @@ void WeightGradient::multiply(const Thread& memory, const Item& item, std::int64
 }
 
 void WeightGradient::sum_tiles(const Thread& memory, const Item& item) const {
-  std::fill_n(memory.weights, points_ * (in_block_ * out_block_ + skew), 0.0F);
-  const std::int64_t end = share(tiling_.count(), static_cast<int>(item.part) + 1, static_cast<int>(parts_));
-  for (std::int64_t first = share(tiling_.count(), static_cast<int>(item.part), static_cast<int>(parts_)); first < end;
-       first += block_tiles_) {
-    const std::int64_t tiles = std::min(block_tiles_, end - first);
-    for (std::int64_t t = 0; t < tiles; ++t) transform_tile(memory, item, first + t, t);
-    multiply(memory, item, tiles);
+  std::fill_n(memory.weights, points_ * weights_point_, 0.0F);
+  const int part = static_cast<int>(item.part);
+  const int parts = static_cast<int>(parts_);
+  const std::int64_t end = share(tiling_.count(), part + 1, parts);
+  for (std::int64_t first = share(tiling_.count(), part, parts); first < end; first += block_tiles_) {
+    const Block block{.first = first, .tiles = std::min(block_tiles_, end - first)};
+    transform(memory, item, block);
+    multiply(memory, item, block.tiles);
   }
 }
 
 void WeightGradient::finish(const Thread& memory, const Item& item, float* diff_weights) const {
-  const int taps = tiling_.taps();
-  std::array<const float*, max_points> points{};
-  std::array<float*, 27> out{};
-  for (int p = 0; p < points_; ++p) {
-    points[static_cast<std::size_t>(p)] = memory.weights + p * (in_block_ * out_block_ + skew);
-  }
-  for (std::int64_t c = 0; c < item.in_count; ++c) {
-    for (int tap = 0; tap < taps; ++tap) {
-      out[static_cast<std::size_t>(tap)] =
-          diff_weights + ((item.group * taps + tap) * in_ + item.in_first + c) * out_ + item.out_first;
-    }
-    transforms_.points_to_weights(
-        {.in = points.data(), .in_offset = c * out_block_, .out = out.data(), .channels = item.out_count});
-  }
+  const Map map = transforms(tiling_.three[0], tiling_.three[1], tiling_.three[2]).points_to_weights;
+  map({.in = memory.weights,
+       .in_steps = tiling_.point_steps(weights_point_),
+       .out = diff_weights + (item.group * tiling_.taps() * in_ + item.in_first) * out_ + item.out_first,
+       .out_steps = tiling_.tap_steps(in_ * out_),
+       .channels = item.out_count,
+       .boxes = item.in_count,
+       .in_next = out_block_,
+       .out_next = out_});
 }
 
 void WeightGradient::execute(const Context& context, std::span<void* const> arguments, void* scratch) {
