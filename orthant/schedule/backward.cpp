@@ -1,6 +1,9 @@
 #include "orthant/schedule/lowering.hpp"
 #include "orthant/tensor/window_boxes.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace orthant::schedule {
 namespace {
 
@@ -187,18 +190,39 @@ void Lowering::backward(const Unit& unit, const model::ConvTranspose& op) {
 }
 
 /// Where the gradient of the source goes to other ranks it is computed first and travels while the weights' gradient
-/// is computed; else the weights' comes first, so that the source's memory is free for its gradient.
+/// is computed; where ranks have to add up statistics next, the weights' is computed meanwhile; else the weights' comes
+/// first, so that the source's memory is free for its gradient.
 template <class Data, class Weights>
 void Lowering::backward_both(const Unit& unit, Data data, Weights weights) {
   if (!needs_gradient(unit.srcs[0])) return weights();
   if (is_local(unit, 0)) {
-    weights();
-    return pass_back(unit, 0, data());
+    const bool put_off = shares_statistics(unit.srcs[0]);
+    if (!put_off) weights();
+    const Tensor gradient = data();
+    if (put_off) {
+      const auto first = static_cast<std::ptrdiff_t>(schedule_.steps.size());
+      weights();
+      std::move(schedule_.steps.begin() + first, schedule_.steps.end(), std::back_inserter(put_off_));
+      schedule_.steps.resize(static_cast<std::size_t>(first));
+    }
+    return pass_back(unit, 0, gradient);
   }
   Returning back = begin_return(unit, 0, data());
   weights();
   finish(std::move(back.pending));
   pass_to(unit.srcs[0], back.own);
+}
+
+/// True if the backward of what made `index` begins with sums over several ranks.
+bool Lowering::shares_statistics(int index) const {
+  const int main = at(units_, at(unit_of_, index)).main;
+  return std::holds_alternative<model::BatchNorm>(node(main).op) &&
+         plan::statistics_group(plan_, micro_->graph, main, rank_).ranks.size() > 1;
+}
+
+void Lowering::emit_put_off() {
+  std::move(put_off_.begin(), put_off_.end(), std::back_inserter(schedule_.steps));
+  put_off_.clear();
 }
 
 void Lowering::bias_backward(const Unit& unit, const Value& diff) {

@@ -162,7 +162,9 @@ int Lowering::add_up(const std::string& name, Kind kind, int mine, std::int64_t 
     exchange.receives.push_back(
         {.peer = ranks[i], .buffer = parts, .offset_bytes = static_cast<std::int64_t>(i) * bytes, .bytes = bytes});
   }
-  emit_finish(emit_start(std::move(exchange)));
+  const int started = emit_start(std::move(exchange));
+  emit_put_off();
+  emit_finish(started);
   const int sum = add_buffer(name + ".sum", bytes);
   emit(current_node_, "add_up", model::SumTask{.parts = static_cast<int>(ranks.size()), .count = count}, {parts, sum});
   return sum;

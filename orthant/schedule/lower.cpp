@@ -100,11 +100,16 @@ void Lowering::forward_pass(int micro) {
 void Lowering::backward_pass(int micro) {
   micro_ = &at(micros_, micro);
   phase_ = Phase::backward;
+  std::vector<int> complete;  // units whose gradients have not been reduced yet
   for (int i = static_cast<int>(units_.size()) - 1; i >= 0; --i) {
     tag_ = ((micro * 2 + 1) * static_cast<int>(units_.size()) + i) * tags_per_unit;
     current_node_ = at(units_, i).main;
     backward(at(units_, i));
-    if (micro_ == &micros_.back()) reduce_gradients(i);
+    if (i == 0) emit_put_off();
+    complete.push_back(i);
+    if (!put_off_.empty()) continue;
+    if (micro_ == &micros_.back()) std::for_each(complete.begin(), complete.end(), [&](int u) { reduce_gradients(u); });
+    complete.clear();
   }
 }
 

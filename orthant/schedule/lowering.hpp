@@ -189,6 +189,8 @@ class Lowering {
   void backward_both(const Unit& unit, Data data, Weights weights);
   template <class Make>
   void contract_backward(const Unit& unit, bool bias, Make make);
+  [[nodiscard]] bool shares_statistics(int index) const;
+  void emit_put_off();
   void bias_backward(const Unit& unit, const Value& diff);
   [[nodiscard]] bool accumulates() const { return micro_ != &micros_.front(); }
 
@@ -222,6 +224,7 @@ class Lowering {
   int current_node_ = 0;
   Phase phase_ = Phase::forward;
   int tag_ = 0;
+  std::vector<Step> put_off_;             ///< to be done while the next sums travel
   std::vector<Pending> unsettled_sends_;  ///< to other stages, not waited for yet
   bool settling_sends_ = false;
   std::vector<int> last_unit_;                     ///< per bucket: the unit whose gradient comes last
