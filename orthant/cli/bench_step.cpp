@@ -52,7 +52,8 @@ model::Optimizer optimizer_for(const std::string& name) {
   return {.kind = model::OptimizerKind::sgd, .momentum = 0.9};
 }
 
-engine::Engine make_engine(const BenchStepArguments& arguments, const train::Job& job) {
+std::unique_ptr<engine::Engine> make_engine(const BenchStepArguments& arguments, schedule::Schedule schedule,
+                                            const train::Job& job) {
   const auto before = [&](const schedule::Placement& placement) {
     if (!arguments.json && job.comm.rank() == 0) {
       fmt::print("arena             {} bytes ({}), {} of it parameters, their state, and the source\n",
@@ -61,10 +62,9 @@ engine::Engine make_engine(const BenchStepArguments& arguments, const train::Job
     }
     train::check_arena(placement);
   };
-  const schedule::LowerOptions options{.optimizer = optimizer_for(arguments.optimizer)};
-  return engine::Engine(
-      schedule::lower(job.graph, job.plan, job.comm.rank(), options), job.comm,
-      {.threads = threads_per_rank(arguments.parallel, job.comm.size()), .before_allocation = before});
+  const int threads = threads_per_rank(arguments.parallel, job.comm.size());
+  return std::make_unique<engine::Engine>(std::move(schedule), job.comm,
+                                          engine::EngineOptions{.threads = threads, .before_allocation = before});
 }
 
 /// Collective.
@@ -179,8 +179,11 @@ void run_bench_step(const BenchStepArguments& arguments, comm::Comm& comm) {
   const auto plan = comm::agree(comm, [&] { return plan_for(arguments.parallel, graph, comm.size()); });
   const train::Job job{graph, plan, comm};
   if (!arguments.json) print_plan(job);
+  const schedule::LowerOptions options{.optimizer = optimizer_for(arguments.optimizer)};
+  auto schedule = comm::agree(comm, [&] { return schedule::lower(graph, plan, comm.rank(), options); });
+  choose_algorithms(arguments.parallel, schedule, comm);
   const auto engine = comm::agree(comm, [&] {
-    auto made = std::make_unique<engine::Engine>(make_engine(arguments, job));
+    auto made = make_engine(arguments, std::move(schedule), job);
     train::initialise_weights(*made, graph, 1);
     train::DataOptions data;
     data.samples = graph.nodes.front().shape.n;

@@ -7,12 +7,15 @@
 #include "orthant/comm/launch.hpp"
 #include "orthant/comm/run.hpp"
 #include "orthant/data/file.hpp"
+#include "orthant/engine/choose.hpp"
 #include "orthant/plan/strategy.hpp"
+#include "orthant/train/memory.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 namespace orthant::cli {
 namespace {
@@ -53,6 +56,15 @@ plan::Statistics statistics_from(const std::string& name) {
   return static_cast<plan::Statistics>(found - names.begin());
 }
 
+/// The algorithm that all convolutions are to use, or nothing if it is chosen for each.
+std::optional<model::Algorithm> algorithm_from(const std::string& name) {
+  std::vector<std::string> names{"measured", "rule"};
+  for (const model::Algorithm algorithm : model::named_algorithms) names.emplace_back(model::name_of(algorithm));
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    fail(Exit::usage, "--algorithm: unknown '{}'{}", name, base::suggestion(name, names));
+  return model::algorithm_named(name);
+}
+
 plan::Plan chosen_plan(const ParallelArguments& arguments, const model::Graph& graph, int ranks) {
   if (!arguments.plan.empty()) {
     plan::Plan plan = read_plan(arguments.plan);
@@ -88,6 +100,10 @@ void add_parallel(CLI::App& command, ParallelArguments& arguments) {
   strategy->excludes(plan);
   command.add_option("--micro-batches", arguments.micro_batches, "Pieces of the mini-batch that go through one by one")
       ->check(CLI::Range(1, 1 << 20));
+  command
+      .add_option("--algorithm", arguments.algorithm,
+                  "Of convolutions: measured (the fastest here, remembered), rule, winograd, direct, matrix or onednn")
+      ->capture_default_str();
   command.add_option("--statistics", arguments.statistics, "Batch normalisation over local, spatial or global values");
 }
 
@@ -97,8 +113,26 @@ plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& grap
   if (!arguments.statistics.empty()) {
     for (plan::NodePlan& node : plan.nodes) node.statistics = statistics_from(arguments.statistics);
   }
+  if (const auto algorithm = algorithm_from(arguments.algorithm)) {
+    for (plan::NodePlan& node : plan.nodes) node.kernel = *algorithm;
+  }
   plan::verify(plan, graph);
   return plan;
+}
+
+void choose_algorithms(const ParallelArguments& arguments, schedule::Schedule& schedule, comm::Comm& comm) {
+  if (arguments.algorithm != "measured") return;
+  // What cannot run is refused before anything is tried.
+  comm::agree(comm, [&] { train::check_arena(schedule::place(schedule, {})); });
+  const engine::ChooseOptions options{.threads = threads_per_rank(arguments, comm.size()),
+                                      .cache_path = engine::choice_cache_path(),
+                                      .most_bytes = train::available_memory_bytes() / 2 / comm.size(),
+                                      .measuring = [&](int tasks) {
+                                        if (comm.rank() == 0)
+                                          fmt::print(stderr, "measuring {} convolutions on this machine, once\n",
+                                                     tasks);
+                                      }};
+  engine::choose_algorithms(schedule, comm, options);
 }
 
 int threads_per_rank(const ParallelArguments& arguments, int ranks) {

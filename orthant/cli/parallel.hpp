@@ -2,6 +2,7 @@
 
 #include "orthant/comm/comm.hpp"
 #include "orthant/plan/plan.hpp"
+#include "orthant/schedule/schedule.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -17,13 +18,17 @@ struct ParallelArguments {
   std::string grid, strategy, plan;
   int micro_batches = 0;
   std::string statistics;
+  std::string algorithm = "measured";
 };
 
-/// --ranks, --threads, --grid, --strategy, --plan, --micro-batches, --statistics.
+/// --ranks, --threads, --grid, --strategy, --plan, --micro-batches, --statistics, --algorithm.
 void add_parallel(CLI::App& command, ParallelArguments& arguments);
 
 /// The plan that the arguments ask for, on so many ranks.
 plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& graph, int ranks);
+
+/// Collective. Chooses algorithms for the convolutions of a rank's schedule as the arguments say.
+void choose_algorithms(const ParallelArguments& arguments, schedule::Schedule& schedule, comm::Comm& comm);
 
 /// Threads of each of `ranks` ranks on this machine.
 int threads_per_rank(const ParallelArguments& arguments, int ranks);

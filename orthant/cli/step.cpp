@@ -49,15 +49,13 @@ model::Graph network_for(const StepArguments& arguments) {
   return load(network);
 }
 
-engine::Engine make_engine(const StepArguments& arguments, const train::Job& job) {
+schedule::Schedule make_schedule(const StepArguments& arguments, const train::Job& job) {
   const schedule::LowerOptions options{.mode = arguments.evaluate ? schedule::Mode::evaluate : schedule::Mode::train,
                                        .optimizer = {},
                                        .update = false,
                                        .input_gradient = arguments.input_gradient,
                                        .keep_output = true};
-  return engine::Engine(
-      schedule::lower(job.graph, job.plan, job.comm.rank(), options), job.comm,
-      {.threads = threads_per_rank(arguments.parallel, job.comm.size()), .before_allocation = train::check_arena});
+  return schedule::lower(job.graph, job.plan, job.comm.rank(), options);
 }
 
 Json result_json(const engine::Engine& engine, const model::Graph& graph, const StepArguments& arguments) {
@@ -85,9 +83,13 @@ void run_step(const StepArguments& arguments, comm::Comm& comm) {
   const auto graph = comm::agree(comm, [&] { return network_for(arguments); });
   const auto plan = comm::agree(comm, [&] { return plan_for(arguments.parallel, graph, comm.size()); });
   const train::Job job{graph, plan, comm};
+  auto schedule = comm::agree(comm, [&] { return make_schedule(arguments, job); });
+  choose_algorithms(arguments.parallel, schedule, comm);
+  const engine::EngineOptions options{.threads = threads_per_rank(arguments.parallel, comm.size()),
+                                      .before_allocation = train::check_arena};
   const auto engine = comm::agree(comm, [&] {
     const data::NpyDataset dataset({arguments.input}, {arguments.target}, train::sample_shape(graph));
-    auto made = std::make_unique<engine::Engine>(make_engine(arguments, job));
+    auto made = std::make_unique<engine::Engine>(std::move(schedule), comm, options);
     if (arguments.weights.empty()) {
       train::initialise_weights(*made, graph, arguments.seed);
     } else {

@@ -80,11 +80,13 @@ void run_train(const TrainArguments& arguments, comm::Comm& comm) {
   const train::RunFile run = comm::agree(comm, [&] { return train::load_run(arguments.run, arguments.overrides); });
   ParallelArguments parallel = arguments.parallel;
   if (parallel.threads == 0) parallel.threads = run.threads;
-  train::TrainOptions options{.name = std::filesystem::path(arguments.run).stem().string(),
-                              .trace_path = arguments.trace,
-                              .threads = threads_per_rank(parallel, comm.size()),
-                              .plan = [&](const model::Graph& graph) { return plan_for(parallel, graph, comm.size()); },
-                              .started = {}};
+  train::TrainOptions options{
+      .name = std::filesystem::path(arguments.run).stem().string(),
+      .trace_path = arguments.trace,
+      .threads = threads_per_rank(parallel, comm.size()),
+      .plan = [&](const model::Graph& graph) { return plan_for(parallel, graph, comm.size()); },
+      .prepare = [&](schedule::Schedule& schedule, comm::Comm& ranks) { choose_algorithms(parallel, schedule, ranks); },
+      .started = {}};
   if (!arguments.json) options.started = print_start;
   const train::Summary summary = train::train(run, comm, options);
   if (comm.rank() == 0) arguments.json ? print_json(summary) : print_summary(summary);

@@ -9,11 +9,11 @@
 namespace orthant::kernels {
 namespace {
 
+using model::Algorithm;
 using model::ConvTask;
 using model::Pass;
 using tensor::Dim;
 
-enum class Algorithm { winograd, matrix, onednn, direct };
 using Order = std::array<Algorithm, 4>;
 
 std::int64_t src_channels(const ConvTask& task) { return task.src.extents.c / task.groups; }
@@ -52,7 +52,7 @@ bool suits_brgconv(const ConvTask& task) {
   return task.pass == Pass::forward && src_channels(task) < 16 && simd_target() == "avx3";
 }
 
-Order preference(const ConvTask& task) {
+Order by_rule(const ConvTask& task) {
   using enum Algorithm;
   if (suits_brgconv(task)) return {onednn, direct, matrix, winograd};
   if (suits_winograd(task)) return {winograd, direct, onednn, matrix};
@@ -60,8 +60,15 @@ Order preference(const ConvTask& task) {
   return {direct, onednn, matrix, winograd};
 }
 
+Order preference(const ConvTask& task) {
+  Order order = by_rule(task);
+  std::stable_partition(order.begin(), order.end(), [&](Algorithm one) { return one == task.algorithm; });
+  return order;
+}
+
 std::unique_ptr<Primitive> make(Algorithm algorithm, const ConvTask& task, int threads) {
   switch (algorithm) {
+    case Algorithm::automatic: break;
     case Algorithm::winograd: return make_winograd_conv(task, threads);
     case Algorithm::matrix: return make_matrix_conv(task, threads);
     case Algorithm::onednn: return make_onednn_conv(task, threads);
@@ -70,23 +77,13 @@ std::unique_ptr<Primitive> make(Algorithm algorithm, const ConvTask& task, int t
   return nullptr;
 }
 
-const char* name_of(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::winograd: return "winograd";
-    case Algorithm::matrix: return "matrix";
-    case Algorithm::onednn: return "onednn";
-    case Algorithm::direct: return "direct";
-  }
-  return "";
-}
-
 }  // namespace
 
 std::vector<ConvCandidate> conv_candidates(const ConvTask& task, int threads) {
   std::vector<ConvCandidate> candidates;
   for (const Algorithm algorithm : preference(task)) {
     if (auto primitive = make(algorithm, task, threads)) {
-      candidates.push_back({name_of(algorithm), std::move(primitive)});
+      candidates.push_back({algorithm, std::move(primitive)});
     }
   }
   return candidates;

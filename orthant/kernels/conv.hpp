@@ -22,7 +22,7 @@ std::unique_ptr<Primitive> make_matrix_conv(const model::ConvTask& task, int thr
 
 /// Every way to run a task, the one that make_conv takes first.
 struct ConvCandidate {
-  std::string algorithm;  ///< "onednn", "direct", "winograd", "matrix"
+  model::Algorithm algorithm;
   std::unique_ptr<Primitive> primitive;
 };
 std::vector<ConvCandidate> conv_candidates(const model::ConvTask& task, int threads);

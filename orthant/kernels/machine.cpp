@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <dnnl.hpp>
 
+#include <fstream>
+
 namespace orthant::kernels {
 namespace {
 
@@ -25,11 +27,22 @@ std::string isa_name(dnnl::cpu_isa isa) {
   }
 }
 
+/// As the system names it.
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
 }  // namespace
 
 Machine describe_machine() {
   const dnnl_version_t* version = dnnl_version();
-  return {.onednn_version = fmt::format("{}.{}.{}", version->major, version->minor, version->patch),
+  return {.processor = processor_name(),
+          .onednn_version = fmt::format("{}.{}.{}", version->major, version->minor, version->patch),
           .onednn_isa = isa_name(dnnl::get_effective_cpu_isa()),
           .highway_version = fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH),
           .simd_target = simd_target(),

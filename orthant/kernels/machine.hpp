@@ -8,6 +8,7 @@ namespace orthant::kernels {
 
 /// What the kernels run on here.
 struct Machine {
+  std::string processor;
   std::string onednn_version;
   std::string onednn_isa;  ///< the instruction set that oneDNN generates code for
   std::string highway_version;

@@ -35,6 +35,24 @@ struct Flops {
 
 }  // namespace
 
+const char* name_of(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::automatic: return "automatic";
+    case Algorithm::winograd: return "winograd";
+    case Algorithm::matrix: return "matrix";
+    case Algorithm::onednn: return "onednn";
+    case Algorithm::direct: return "direct";
+  }
+  return "";
+}
+
+std::optional<Algorithm> algorithm_named(const std::string& name) {
+  for (const Algorithm algorithm : named_algorithms) {
+    if (name == name_of(algorithm)) return algorithm;
+  }
+  return std::nullopt;
+}
+
 std::int64_t flops(const Task& task) { return std::visit(Flops{}, task); }
 
 std::int64_t argmax_bytes(const tensor::Window& window) {

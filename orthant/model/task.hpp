@@ -4,7 +4,10 @@
 #include "orthant/tensor/box.hpp"
 #include "orthant/tensor/layout.hpp"
 
+#include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -17,6 +20,14 @@ namespace orthant::model {
 /// Extents are those of the layouts: dst may end before what src allows, and cells of src that no tap reaches have a
 /// gradient of zero. Windows count from pad_lo; pad_hi says nothing here.
 enum class Pass { forward, backward_data, backward_weights };
+
+/// How a convolution is computed. Where the one that is named cannot do a task, and with `automatic`, a rule decides.
+enum class Algorithm { automatic, winograd, matrix, onednn, direct };
+inline constexpr std::array named_algorithms{Algorithm::winograd, Algorithm::matrix, Algorithm::onednn,
+                                             Algorithm::direct};
+const char* name_of(Algorithm algorithm);
+/// The algorithm of this name, or nothing.
+std::optional<Algorithm> algorithm_named(const std::string& name);
 
 /// Convolution. src and dst always mean those of the *convolution*: a transposed convolution is
 /// the backward_data pass of its adjoint, with dst as its input.
@@ -31,6 +42,7 @@ struct ConvTask {
   Activation activation{};  ///< forward only
   bool accumulate = false;  ///< backward_weights: diff_weights and diff_bias are added to what they hold
   tensor::Layout src{}, dst{};
+  Algorithm algorithm = Algorithm::automatic;
 };
 
 /// dst[n][o] = activation(sum_i src[n][i] * weights[o][i] + bias[o]). Layouts have d = h = w = 1.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "orthant/model/graph.hpp"
+#include "orthant/model/task.hpp"
 #include "orthant/tensor/distribution.hpp"
 
 #include <string>
@@ -21,6 +22,7 @@ struct NodePlan {
   int channel_parts = 1;
   int stage = 0;  ///< of the pipeline
   Statistics statistics = Statistics::global;
+  model::Algorithm kernel = model::Algorithm::automatic;  ///< of convolutions
   bool operator==(const NodePlan&) const = default;
 };
 

@@ -19,10 +19,16 @@ constexpr int format_version = 1;
 constexpr int most_ranks = 1 << 20;
 
 const std::array<std::string, 5> plan_keys{"format", "version", "ranks", "micro_batches", "nodes"};
-const std::array<std::string, 7> node_keys{"node",          "grid",  "first_rank", "algorithm",
-                                           "channel_parts", "stage", "statistics"};
+const std::array<std::string, 8> node_keys{"node",          "grid",  "first_rank", "algorithm",
+                                           "channel_parts", "stage", "statistics", "kernel"};
 const std::array<std::string, 3> algorithms{"stationary-x", "stationary-y", "stationary-w"};
 const std::array<std::string, 3> statistics_names{"local", "spatial", "global"};
+
+std::vector<std::string> kernel_names() {
+  std::vector<std::string> names;
+  for (const model::Algorithm algorithm : model::named_algorithms) names.emplace_back(model::name_of(algorithm));
+  return names;
+}
 
 /// A JSON object with the place to name in messages.
 struct Fields {
@@ -107,6 +113,7 @@ NodePlan node_from(const json& entry, const std::string& origin) {
   if (entry.contains("statistics")) {
     node.statistics = static_cast<Statistics>(fields.word("statistics", statistics_names));
   }
+  if (entry.contains("kernel")) node.kernel = model::named_algorithms[fields.word("kernel", kernel_names())];
   return node;
 }
 
@@ -126,6 +133,7 @@ json to_json(const NodePlan& node) {
   if (node.statistics != Statistics::global) {
     entry["statistics"] = statistics_names[static_cast<std::size_t>(node.statistics)];
   }
+  if (node.kernel != model::Algorithm::automatic) entry["kernel"] = model::name_of(node.kernel);
   return entry;
 }
 

@@ -140,6 +140,7 @@ Value Lowering::add_tensor(const std::string& name, const tensor::Box& box) {
 }
 
 Step Lowering::make_step(int index, const std::string& what, model::Task task, std::vector<int> arguments) const {
+  if (auto* conv = std::get_if<model::ConvTask>(&task)) conv->algorithm = planned(index).kernel;
   return {.name = at(graph_.nodes, index).name + "." + what,
           .node = index,
           .phase = phase_,

@@ -25,15 +25,14 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-engine::Engine make_engine(const RunFile& run, const model::Graph& graph, const plan::Plan& plan, comm::Comm& comm,
-                           int threads) {
-  const schedule::LowerOptions options{.optimizer = run.optimizer};
-  engine::Engine engine(schedule::lower(graph, plan, comm.rank(), options), comm,
-                        {.threads = threads, .before_allocation = check_arena});
+std::unique_ptr<engine::Engine> make_engine(const RunFile& run, const Job& job, schedule::Schedule schedule,
+                                            int threads) {
+  auto engine = std::make_unique<engine::Engine>(
+      std::move(schedule), job.comm, engine::EngineOptions{.threads = threads, .before_allocation = check_arena});
   if (run.weights.empty()) {
-    initialise_weights(engine, graph, run.seed);
+    initialise_weights(*engine, job.graph, run.seed);
   } else {
-    load_weights(engine, graph, run.weights);
+    load_weights(*engine, job.graph, run.weights);
   }
   return engine;
 }
@@ -46,9 +45,9 @@ struct Session {
         dataset(open_data(run.data, graph)),
         loader(*dataset, graph, run.data.shuffle, run.seed),
         steps(run.steps > 0 ? run.steps : base::checked_mul(run.epochs, loader.steps_per_epoch())),
-        engine(make_engine(run, graph, plan, comm, options.threads)) {}
+        schedule(schedule::lower(graph, plan, comm.rank(), {.optimizer = run.optimizer})) {}
 
-  [[nodiscard]] Start describe(comm::Comm& comm, const TrainOptions& options) const {
+  [[nodiscard]] Start describe(const engine::Engine& engine, comm::Comm& comm, const TrainOptions& options) const {
     return {.network = graph.name,
             .parameters = model::parameter_count(graph),
             .samples = dataset->samples(),
@@ -65,7 +64,7 @@ struct Session {
   std::unique_ptr<data::Dataset> dataset;
   Loader loader;
   std::int64_t steps;
-  engine::Engine engine;
+  schedule::Schedule schedule;
 };
 
 /// What rank 0 writes. Made last: a run that cannot start leaves nothing behind.
@@ -119,11 +118,14 @@ bool stop_asked(comm::Comm& comm, const StopSignal& stop) {
 Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options) {
   const auto trace_file = comm::agree(comm, [&] { return open_trace(options.trace_path, comm); });
   const auto session = comm::agree(comm, [&] { return std::make_unique<Session>(run, comm, options); });
+  const Job job{session->graph, session->plan, comm};
+  options.prepare(session->schedule, comm);
+  const auto made =
+      comm::agree(comm, [&] { return make_engine(run, job, std::move(session->schedule), options.threads); });
+  engine::Engine& engine = *made;
   const auto record = comm::agree(
       comm, [&] { return comm.rank() == 0 ? std::make_unique<Record>(run, options.name, *session) : nullptr; });
-  engine::Engine& engine = session->engine;
-  const Job job{session->graph, session->plan, comm};
-  Start begin = session->describe(comm, options);
+  Start begin = session->describe(engine, comm, options);
   Summary summary{.arena_bytes = begin.arena_bytes};
   if (record) {
     summary.directory = begin.directory = record->directory.path();

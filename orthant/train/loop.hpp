@@ -2,6 +2,7 @@
 
 #include "orthant/comm/comm.hpp"
 #include "orthant/plan/plan.hpp"
+#include "orthant/schedule/schedule.hpp"
 #include "orthant/train/run_file.hpp"
 
 #include <functional>
@@ -36,6 +37,8 @@ struct TrainOptions {
   std::string trace_path;    ///< empty, or receives a Chrome trace
   int threads = 1;           ///< of this rank
   std::function<plan::Plan(const model::Graph&)> plan = plan::serial_plan;
+  /// Collective. May change how steps are computed.
+  std::function<void(schedule::Schedule&, comm::Comm&)> prepare = [](schedule::Schedule&, comm::Comm&) {};
   std::function<void(const Start&)> started;  ///< on rank 0
 };
 

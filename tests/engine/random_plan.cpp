@@ -75,6 +75,8 @@ plan::Plan any_plan(const model::Graph& graph, int ranks, Random& random) {
       entry.first_rank = pick(random, 0, ranks - tensor::parts(entry.grid));
     }
     if (!sums_channels(node.op)) continue;
+    const int kernel = pick(random, -1, static_cast<int>(model::named_algorithms.size()) - 1);
+    if (kernel >= 0) entry.kernel = model::named_algorithms[static_cast<std::size_t>(kernel)];
     do {
       entry.channel_parts = pick(random, 1, entry.grid.c);
     } while (entry.grid.c % entry.channel_parts != 0);

@@ -165,7 +165,8 @@ TEST_F(ConvTasks, ViewsHaveOurOwnKernels) {
       const ConvTask task{
           .pass = pass, .window = window, .src = layout_with(rooms.src, shape), .dst = layout_with(rooms.dst, shape)};
       std::vector<std::string> names;
-      for (const auto& candidate : kernels::conv_candidates(task, 1)) names.push_back(candidate.algorithm);
+      for (const auto& candidate : kernels::conv_candidates(task, 1))
+        names.emplace_back(model::name_of(candidate.algorithm));
       std::sort(names.begin(), names.end());
       EXPECT_EQ(names, (std::vector<std::string>{"direct", "winograd"}));
     }

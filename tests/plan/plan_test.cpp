@@ -34,7 +34,8 @@ Plan full_plan() {
                    .first_rank = 4,
                    .channel_parts = 2,
                    .stage = 1,
-                   .statistics = Statistics::spatial};
+                   .statistics = Statistics::spatial,
+                   .kernel = model::Algorithm::winograd};
   return plan;
 }
 
@@ -45,7 +46,7 @@ TEST(Plan, JsonRoundTrips) {
 
 TEST(Plan, JsonLeavesOutWhatIsDefault) {
   const std::string text = to_json(serial_plan(small_network()));
-  for (const char* key : {"first_rank", "algorithm", "channel_parts", "stage", "statistics", "micro_batches"}) {
+  for (const char* key : {"first_rank", "algorithm", "channel_parts", "stage", "statistics", "kernel", "micro_batches"}) {
     EXPECT_EQ(text.find(key), std::string::npos) << key;
   }
   EXPECT_NE(to_json(full_plan()).find("\"stationary-w\""), std::string::npos);
@@ -81,6 +82,7 @@ TEST(Plan, BadNodesAreRefusedWithTheirPlace) {
   EXPECT_EQ(error(R"("grid": {"c": 4}, "algorithm": "stationary-w", "channel_parts": 3)"),
             "plan.json: conv: 'channel_parts' is 3; it must divide the grid's c, which is 4");
   EXPECT_EQ(error(R"("statistics": "globl")"), "plan.json: conv: 'statistics' is \"globl\"; did you mean 'global'?");
+  EXPECT_EQ(error(R"("kernel": "winogard")"), "plan.json: conv: 'kernel' is \"winogard\"; did you mean 'winograd'?");
   EXPECT_EQ(error(R"("statistics": 3)"), "plan.json: conv: 'statistics' is 3; known are: local, spatial, global");
   EXPECT_EQ(error(R"("first_rank": -1)"), "plan.json: conv: 'first_rank' must be a whole number from 0 to 1048576");
   EXPECT_EQ(error(R"("stage": 0.5)"), "plan.json: conv: 'stage' must be a whole number from 0 to 1048576");

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "orthant/model/task.hpp"
+
+#include <map>
+#include <string>
+
+namespace orthant::engine {
+
+/// What was found fastest, by the text of a task.
+using Choices = std::map<std::string, model::Algorithm>;
+
+/// A file that remembers choices from run to run, for every kind of machine. Processes may write it at the same time;
+/// one that is damaged is taken for empty and written anew.
+class ChoiceCache {
+ public:
+  /// `path` may be empty: nothing is remembered then.
+  ChoiceCache(std::string path, std::string machine) : path_(std::move(path)), machine_(std::move(machine)) {}
+
+  [[nodiscard]] Choices load() const;
+  /// Adds choices to the file. False if it cannot be written.
+  bool store(const Choices& choices) const;
+
+ private:
+  std::string path_;
+  std::string machine_;  ///< processor and versions
+};
+
+}  // namespace orthant::engine
