@@ -76,8 +76,8 @@ std::vector<KernelTime> measure(const BenchKernelsArguments& arguments, const sc
   const auto* conv = std::get_if<model::ConvTask>(&task);
   std::vector<KernelTime> times;
   for (const kernels::ConvCandidate& candidate : candidates(task, threads)) {
-    const double seconds =
-        engine::best_seconds(*candidate.primitive, memory.arguments(), {.seconds = arguments.seconds, .runs = 1'000'000});
+    const double seconds = engine::best_seconds(*candidate.primitive, memory.arguments(),
+                                                {.seconds = arguments.seconds, .runs = 1'000'000});
     times.push_back({.step = step.name,
                      .algorithm = conv ? model::name_of(candidate.algorithm) : "dense",
                      .implementation = candidate.primitive->name(),

@@ -1,6 +1,7 @@
 #include "orthant/kernels/conv.hpp"
 
 #include "orthant/kernels/factories.hpp"
+#include "orthant/kernels/instruction_set.hpp"
 #include "orthant/kernels/simd.hpp"
 
 #include <algorithm>
@@ -80,6 +81,7 @@ std::unique_ptr<Primitive> make(Algorithm algorithm, const ConvTask& task, int t
 }  // namespace
 
 std::vector<ConvCandidate> conv_candidates(const ConvTask& task, int threads) {
+  limit_instructions();
   std::vector<ConvCandidate> candidates;
   for (const Algorithm algorithm : preference(task)) {
     if (auto primitive = make(algorithm, task, threads)) {

@@ -7,6 +7,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "orthant/kernels/direct_tail_inl.hpp"
+
 #include "orthant/kernels/activation_inl.hpp"
 #include "orthant/kernels/lanes_inl.hpp"
 
@@ -51,9 +53,9 @@ void dot_tile(const Shape& shape, std::int64_t count, const float* src, const fl
   for (; i + lanes <= count; i += lanes) {
     accumulate([&](const float* from) HWY_ATTR { return hn::LoadU(tag, from); }, i);
   }
-  if (i < count) {
-    const auto mask = hn::FirstN(tag, static_cast<std::size_t>(count - i));
-    accumulate([&](const float* from) HWY_ATTR { return hn::MaskedLoad(mask, tag, from); }, i);
+  if (lanes > 1 && i < count) {
+    const direct::HWY_NAMESPACE::Tail tail(count - i);
+    accumulate([&](const float* from) HWY_ATTR { return tail.load(from); }, i);
   }
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) {

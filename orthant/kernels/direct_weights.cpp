@@ -7,6 +7,8 @@
 namespace orthant::kernels::direct {
 namespace {
 
+// Terms of a sum in a register, about: rounding errors grow with them, and those of sums in memory hardly.
+constexpr std::int64_t most_terms = 64;
 // Partial weights of a thread up to this size stay in the cache while it walks its pixels.
 constexpr std::int64_t partial_limit_floats = 64 * 1024;
 
@@ -186,22 +188,31 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
     const WeightTileFunction* functions = slide_       ? tiles_.slide.data()
                                           : stack_ > 1 ? tiles_.stack[vectors - 1].data()
                                                        : tiles_.outer[vectors - 1].data();
-    functions[length(part) - 1](
-        {.src = rows.base() + from_first + part.lo,
-         .src_step = gather_.w.src_step * rows_.pixel,
-         .diff = diff.base + first_out,
-         .diff_step = diff.w,
-         .rows = memory.pairs,
-         .row_count = pairs,
-         .pixels = length(unit.w),
-         .weights = weights + weight_row * gather_.out + first_out,
-         .weights_step = gather_.out,
-         .src_row = src_row,
-         .tap_step = slide_ ? gather_.in : w_taps * gather_.in,
-         .tail = out - (vectors - 1) * tiles_.lanes,
-         .add = add,
-         .fetch_src = {.from = ahead.src.from + done * ahead.src.step, .step = ahead.src.step},
-         .fetch_diff = {.from = ahead.diff.from + done * ahead.diff.step, .step = ahead.diff.step}});
+    WeightTileCall call{.src = rows.base() + from_first + part.lo,
+                        .src_step = gather_.w.src_step * rows_.pixel,
+                        .diff = diff.base + first_out,
+                        .diff_step = diff.w,
+                        .rows = memory.pairs,
+                        .pixels = length(unit.w),
+                        .weights = weights + weight_row * gather_.out + first_out,
+                        .weights_step = gather_.out,
+                        .src_row = src_row,
+                        .tap_step = slide_ ? gather_.in : w_taps * gather_.in,
+                        .tail = out - (vectors - 1) * tiles_.lanes,
+                        .add = add,
+                        .fetch_src = {.from = ahead.src.from + done * ahead.src.step, .step = ahead.src.step},
+                        .fetch_diff = {.from = ahead.diff.from + done * ahead.diff.step, .step = ahead.diff.step}};
+    const std::int64_t most_rows = std::max<std::int64_t>(1, most_terms / length(unit.w));
+    std::int64_t left = pairs;
+    do {
+      call.row_count = std::min(left, most_rows);
+      functions[length(part) - 1](call);
+      call.rows += call.row_count;
+      call.fetch_src.from += call.row_count * call.pixels * ahead.src.step;
+      call.fetch_diff.from += call.row_count * call.pixels * ahead.diff.step;
+      call.add = true;
+      left -= call.row_count;
+    } while (left > 0);
   }
 }
 

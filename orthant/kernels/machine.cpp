@@ -1,6 +1,7 @@
 #include "orthant/kernels/machine.hpp"
 
 #include "orthant/base/format.hpp"
+#include "orthant/kernels/instruction_set.hpp"
 #include "orthant/kernels/simd.hpp"
 
 #include <hwy/highway.h>
@@ -40,6 +41,7 @@ std::string processor_name() {
 }  // namespace
 
 Machine describe_machine() {
+  limit_instructions();
   const dnnl_version_t* version = dnnl_version();
   return {.processor = processor_name(),
           .onednn_version = fmt::format("{}.{}.{}", version->major, version->minor, version->patch),

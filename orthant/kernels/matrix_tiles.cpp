@@ -8,6 +8,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "orthant/kernels/direct_tail_inl.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -17,14 +19,15 @@ namespace orthant::kernels::matrix::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
+using direct::HWY_NAMESPACE::Tail;
 
 constexpr int vectors = 2;                // of a panel
 constexpr std::int64_t line_floats = 16;  // of a cache line
 constexpr int base_rows = 3;              // rows per base pointer: [base], [base + row], [base + 2 * row]
 
 /// How many lanes of a vector `left` items fill.
-HWY_INLINE std::size_t lanes_within(std::int64_t left) {
-  return static_cast<std::size_t>(std::clamp<std::int64_t>(left, 0, static_cast<std::int64_t>(hn::Lanes(Tag()))));
+HWY_INLINE std::int64_t lanes_within(std::int64_t left) {
+  return std::clamp<std::int64_t>(left, 0, static_cast<std::int64_t>(hn::Lanes(Tag())));
 }
 
 template <int M>
@@ -33,10 +36,10 @@ HWY_INLINE void load_sums(const TileCall& call, Vector (&sums)[M][vectors]) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
 #pragma GCC unroll 2
   for (int v = 0; v < vectors; ++v) {
-    const auto mask = hn::FirstN(tag, lanes_within(call.columns - v * lanes));
+    const Tail tail(lanes_within(call.columns - v * lanes));
 #pragma GCC unroll 14
     for (int m = 0; m < M; ++m) {
-      sums[m][v] = call.first ? hn::Zero(tag) : hn::MaskedLoad(mask, tag, call.c + m * call.c_row + v * lanes);
+      sums[m][v] = call.first ? hn::Zero(tag) : tail.load(call.c + m * call.c_row + v * lanes);
     }
   }
 }
@@ -59,9 +62,8 @@ HWY_INLINE void store_sums(const TileCall& call, Vector (&sums)[M][vectors]) {
   const Vector slope = hn::Set(tag, call.slope);
 #pragma GCC unroll 2
   for (int v = 0; v < vectors; ++v) {
-    const auto mask = hn::FirstN(tag, lanes_within(call.columns - v * lanes));
-    const Vector bias =
-        finish && call.bias != nullptr ? hn::MaskedLoad(mask, tag, call.bias + v * lanes) : hn::Zero(tag);
+    const Tail tail(lanes_within(call.columns - v * lanes));
+    const Vector bias = finish && call.bias != nullptr ? tail.load(call.bias + v * lanes) : hn::Zero(tag);
 #pragma GCC unroll 14
     for (int m = 0; m < M; ++m) {
       Vector value = sums[m][v];
@@ -73,7 +75,7 @@ HWY_INLINE void store_sums(const TileCall& call, Vector (&sums)[M][vectors]) {
       if (whole) {
         hn::StoreU(value, tag, to);
       } else {
-        hn::BlendedStore(value, mask, tag, to);
+        tail.store(value, to);
       }
     }
   }
@@ -139,9 +141,7 @@ void pack_rows(const PackCall& call) {
       const float* from = call.from + k * call.step + begin;
       const std::int64_t columns = std::min(call.panel, call.columns - begin);
       for (std::int64_t n = 0; n < call.panel; n += lanes) {
-        const auto read = hn::FirstN(tag, lanes_within(columns - n));
-        hn::BlendedStore(hn::MaskedLoad(read, tag, from + n), hn::FirstN(tag, lanes_within(call.panel - n)), tag,
-                         to + n);
+        Tail(lanes_within(call.panel - n)).store(Tail(lanes_within(columns - n)).load(from + n), to + n);
       }
     }
   }

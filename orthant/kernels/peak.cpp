@@ -1,5 +1,6 @@
 #include "orthant/kernels/peak.hpp"
 
+#include "orthant/kernels/instruction_set.hpp"
 #include "orthant/kernels/simd.hpp"
 #include "orthant/kernels/team.hpp"
 
@@ -83,6 +84,7 @@ Sample fastest(int threads, std::int64_t rounds, int runs) {
 }  // namespace
 
 double fma_peak_gflops(int threads) {
+  limit_instructions();
   constexpr double wanted_seconds = 0.004;
   std::int64_t rounds = 100'000;
   while (fastest(threads, rounds, 3).seconds < wanted_seconds) rounds *= 2;

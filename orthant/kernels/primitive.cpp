@@ -1,6 +1,7 @@
 #include "orthant/kernels/primitive.hpp"
 
 #include "orthant/kernels/factories.hpp"
+#include "orthant/kernels/instruction_set.hpp"
 
 namespace orthant::kernels {
 namespace {
@@ -29,6 +30,7 @@ struct Factory {
 }  // namespace
 
 std::unique_ptr<Primitive> make_primitive(const model::Task& task, int threads) {
+  limit_instructions();
   return std::visit(Factory{threads}, task);
 }
 

@@ -46,7 +46,8 @@ TEST(Plan, JsonRoundTrips) {
 
 TEST(Plan, JsonLeavesOutWhatIsDefault) {
   const std::string text = to_json(serial_plan(small_network()));
-  for (const char* key : {"first_rank", "algorithm", "channel_parts", "stage", "statistics", "kernel", "micro_batches"}) {
+  for (const char* key :
+       {"first_rank", "algorithm", "channel_parts", "stage", "statistics", "kernel", "micro_batches"}) {
     EXPECT_EQ(text.find(key), std::string::npos) << key;
   }
   EXPECT_NE(to_json(full_plan()).find("\"stationary-w\""), std::string::npos);
