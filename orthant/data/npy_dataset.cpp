@@ -11,6 +11,7 @@ namespace {
 
 using base::Exit;
 using base::fail;
+using tensor::Box;
 
 std::vector<std::int64_t> trimmed(std::vector<std::int64_t> extents) {
   while (extents.size() > 1 && extents.back() == 1) extents.pop_back();
@@ -37,6 +38,17 @@ void check_extents(const NpyFile& file, std::vector<std::int64_t> wanted, const 
   for (std::size_t i = 1; i < wanted.size(); ++i) text += "x" + std::to_string(wanted[i]);
   fail(Exit::bad_data, "'{}' has shape {}, but the network wants {} of shape {}", file.path(), extents_text(have), what,
        text);
+}
+
+/// All samples of a file, as they lie in it.
+tensor::Layout file_layout(const NpyFile& file, tensor::Shape sample) {
+  sample.n = file.extents().front();
+  return tensor::channels_first(sample);
+}
+
+Box at_sample(Box box, std::int64_t sample) {
+  box.set(tensor::Dim::n, {sample, sample + 1});
+  return box;
 }
 
 }  // namespace
@@ -99,28 +111,28 @@ NpyDataset::Place NpyDataset::find(const std::vector<Part>& parts, std::int64_t 
     if (file.extents().empty() || file.extents().front() != part.samples) {
       fail(Exit::bad_data, "'{}' has changed since the run began", part.path);
     }
-    const std::int64_t items = file.items() / part.samples;
-    return {std::move(file), sample * items};
+    return {std::move(file), sample};
   }
   fail(Exit::internal, "sample {} past the end of the data", sample);
 }
 
-void NpyDataset::read_input(std::int64_t sample, std::span<float> into) const {
+void NpyDataset::read_input(std::int64_t sample, const Box& box, std::span<float> into) const {
   const Place place = find(inputs_, sample);
   check_inputs(place.file, shape_);
-  place.file.read_channels_last(place.first, shape_.input, into);
+  bytes_read_ += place.file.read(file_layout(place.file, shape_.input), at_sample(box, place.sample), into);
 }
 
-void NpyDataset::read_values(std::int64_t sample, std::span<float> into) const {
+void NpyDataset::read_values(std::int64_t sample, const Box& box, std::span<float> into) const {
   const Place place = find(targets_, sample);
   check_targets(place.file, shape_);
-  place.file.read_channels_last(place.first, shape_.target, into);
+  bytes_read_ += place.file.read(file_layout(place.file, shape_.target), at_sample(box, place.sample), into);
 }
 
-void NpyDataset::read_labels(std::int64_t sample, std::span<std::int32_t> into) const {
+void NpyDataset::read_labels(std::int64_t sample, const Box& box, std::span<std::int32_t> into) const {
   const Place place = find(targets_, sample);
   check_targets(place.file, shape_);
-  place.file.read_labels(place.first, shape_.classes, into);
+  bytes_read_ += place.file.read_labels(file_layout(place.file, shape_.target), at_sample(box, place.sample),
+                                        shape_.classes, into);
 }
 
 }  // namespace orthant::data

@@ -4,6 +4,7 @@
 #include "orthant/data/npy.hpp"
 #include "orthant/tensor/shape.hpp"
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,10 @@ class NpyDataset final : public Dataset {
   NpyDataset(const std::vector<std::string>& inputs, const std::vector<std::string>& targets, const SampleShape& shape);
 
   [[nodiscard]] std::int64_t samples() const override { return samples_; }
-  void read_input(std::int64_t sample, std::span<float> into) const override;
-  void read_values(std::int64_t sample, std::span<float> into) const override;
-  void read_labels(std::int64_t sample, std::span<std::int32_t> into) const override;
+  void read_input(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
+  void read_values(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
+  void read_labels(std::int64_t sample, const tensor::Box& box, std::span<std::int32_t> into) const override;
+  [[nodiscard]] std::int64_t bytes_read() const override { return bytes_read_; }
 
  private:
   struct Part {
@@ -40,7 +42,7 @@ class NpyDataset final : public Dataset {
   };
   struct Place {
     NpyFile file;
-    std::int64_t first;  ///< the sample's first item
+    std::int64_t sample;  ///< in the file
   };
   static Place find(const std::vector<Part>& parts, std::int64_t sample);
 
@@ -48,6 +50,7 @@ class NpyDataset final : public Dataset {
   std::vector<Part> inputs_;
   std::vector<Part> targets_;
   std::int64_t samples_ = 0;
+  mutable std::atomic<std::int64_t> bytes_read_ = 0;
 };
 
 }  // namespace orthant::data

@@ -61,9 +61,7 @@ Loader::Loader(const data::Dataset& dataset, const model::Graph& graph, bool shu
       steps_per_epoch_(dataset.samples() / mini_batch_),
       shuffle_(shuffle),
       seed_(seed),
-      order_(static_cast<std::size_t>(dataset.samples())),
-      input_(sample_shape(graph).input),
-      target_(sample_shape(graph).target) {
+      order_(static_cast<std::size_t>(dataset.samples())) {
   if (steps_per_epoch_ == 0) {
     base::fail(base::Exit::bad_data, "the data has {} samples, fewer than a mini-batch of {}; use a smaller mini_batch",
                dataset.samples(), mini_batch_);
@@ -78,28 +76,28 @@ void Loader::order_epoch(std::int64_t epoch) {
   for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[base::keyed(key, i) % i]);
 }
 
-/// `memory(buffer)` is where a port's items lie, `read(sample, span)` reads one sample, channels-last.
+/// `memory(buffer)` is where a port's items lie, `read(sample, box, span)` reads a box, dense.
 template <class T, class Memory, class Read>
-void Loader::load_boxes(const std::vector<schedule::Port>& ports, const tensor::Shape& shape, std::int64_t first,
-                        std::vector<T>& sample, Memory memory, Read read) {
-  const auto items = static_cast<std::size_t>(tensor::volume(shape));
+void Loader::load_boxes(const std::vector<schedule::Port>& ports, std::int64_t first, std::vector<T>& scratch,
+                        Memory memory, Read read) {
   for (const schedule::Port& port : ports) {
-    if (port.buffer < 0) continue;
+    if (port.buffer < 0 || tensor::is_empty(port.box)) continue;
     const std::span<T> buffer = memory(port.buffer);
     for (std::int64_t n = port.box.lo.n; n < port.box.hi.n; ++n) {
-      const std::int64_t index = order_[static_cast<std::size_t>(first + n)];
+      const std::int64_t sample = order_[static_cast<std::size_t>(first + n)];
       tensor::Box box = port.box;
       box.set(tensor::Dim::n, {0, 1});
+      const auto items = static_cast<std::size_t>(tensor::volume(box));
       tensor::Layout to = port.layout;
       to.extents.n = 1;
       to.offset += (n - port.box.lo.n) * port.layout.strides.n;
-      if (box == tensor::whole(shape) && tensor::is_dense(to)) {
-        read(index, buffer.subspan(static_cast<std::size_t>(to.offset), items));
+      if (tensor::is_dense(to)) {
+        read(sample, box, buffer.subspan(static_cast<std::size_t>(to.offset), items));
         continue;
       }
-      sample.resize(items);
-      read(index, std::span<T>(sample));
-      copy_box<T>(sample, tensor::box_of(tensor::channels_last(shape), box), buffer, to);
+      scratch.resize(items);
+      read(sample, box, std::span<T>(scratch));
+      copy_box<T>(scratch, tensor::channels_last(to.extents), buffer, to);
     }
   }
 }
@@ -111,14 +109,20 @@ void Loader::load(std::int64_t step, engine::Engine& engine) {
   const std::int64_t first = (step - 1) % steps_per_epoch_ * mini_batch_;
   const auto floats = [&](int buffer) { return engine.floats(buffer); };
   const auto labels = [&](int buffer) { return engine.labels(buffer); };
-  load_boxes(schedule.inputs, input_, first, values_, floats,
-             [&](std::int64_t sample, std::span<float> into) { dataset_.read_input(sample, into); });
+  load_boxes(schedule.inputs, first, values_, floats,
+             [&](std::int64_t sample, const tensor::Box& box, std::span<float> into) {
+               dataset_.read_input(sample, box, into);
+             });
   if (schedule.labels) {
-    load_boxes(schedule.targets, target_, first, labels_, labels,
-               [&](std::int64_t sample, std::span<std::int32_t> into) { dataset_.read_labels(sample, into); });
+    load_boxes(schedule.targets, first, labels_, labels,
+               [&](std::int64_t sample, const tensor::Box& box, std::span<std::int32_t> into) {
+                 dataset_.read_labels(sample, box, into);
+               });
   } else {
-    load_boxes(schedule.targets, target_, first, values_, floats,
-               [&](std::int64_t sample, std::span<float> into) { dataset_.read_values(sample, into); });
+    load_boxes(schedule.targets, first, values_, floats,
+               [&](std::int64_t sample, const tensor::Box& box, std::span<float> into) {
+                 dataset_.read_values(sample, box, into);
+               });
   }
 }
 

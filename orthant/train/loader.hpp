@@ -30,8 +30,8 @@ class Loader {
  private:
   void order_epoch(std::int64_t epoch);
   template <class T, class Memory, class Read>
-  void load_boxes(const std::vector<schedule::Port>& ports, const tensor::Shape& shape, std::int64_t first,
-                  std::vector<T>& sample, Memory memory, Read read);
+  void load_boxes(const std::vector<schedule::Port>& ports, std::int64_t first, std::vector<T>& scratch, Memory memory,
+                  Read read);
 
   const data::Dataset& dataset_;
   std::int64_t mini_batch_;
@@ -40,8 +40,7 @@ class Loader {
   std::uint64_t seed_;
   std::int64_t epoch_ = -1;
   std::vector<std::int64_t> order_;
-  tensor::Shape input_, target_;  ///< of one sample
-  std::vector<float> values_;     ///< a whole sample, where this rank has only a box of it
+  std::vector<float> values_;  ///< a box, where the engine's memory has gaps
   std::vector<std::int32_t> labels_;
 };
 

@@ -13,14 +13,14 @@ class Counting final : public data::Dataset {
  public:
   explicit Counting(std::int64_t samples) : samples_(samples) {}
   [[nodiscard]] std::int64_t samples() const override { return samples_; }
-  void read_input(std::int64_t sample, std::span<float> into) const override {
+  void read_input(std::int64_t sample, const tensor::Box&, std::span<float> into) const override {
     read.push_back(sample);
     std::fill(into.begin(), into.end(), static_cast<float>(sample));
   }
-  void read_values(std::int64_t sample, std::span<float> into) const override {
+  void read_values(std::int64_t sample, const tensor::Box&, std::span<float> into) const override {
     std::fill(into.begin(), into.end(), static_cast<float>(-sample));
   }
-  void read_labels(std::int64_t, std::span<std::int32_t>) const override {}
+  void read_labels(std::int64_t, const tensor::Box&, std::span<std::int32_t>) const override {}
 
   mutable std::vector<std::int64_t> read;
 
