@@ -2,8 +2,6 @@
 
 #include "orthant/base/error.hpp"
 
-#include <glob.h>
-
 #include <utility>
 
 namespace orthant::data {
@@ -67,17 +65,6 @@ void check_inputs(const NpyFile& file, const SampleShape& shape) {
 
 void check_targets(const NpyFile& file, const SampleShape& shape) {
   check_extents(file, target_extents(shape, 1), shape.labels ? "labels" : "targets");
-}
-
-std::vector<std::string> matching_paths(const std::string& pattern) {
-  if (pattern.find_first_of("*?") == std::string::npos) return {pattern};
-  glob_t found{};
-  const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
-  std::vector<std::string> paths;
-  if (status == 0) paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  if (paths.empty()) fail(Exit::missing_input, "no file matches '{}'", pattern);
-  return paths;
 }
 
 NpyDataset::NpyDataset(const std::vector<std::string>& inputs, const std::vector<std::string>& targets,

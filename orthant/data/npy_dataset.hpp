@@ -19,10 +19,6 @@ std::vector<std::int64_t> target_extents(const SampleShape& shape, std::int64_t 
 void check_inputs(const NpyFile& file, const SampleShape& shape);
 void check_targets(const NpyFile& file, const SampleShape& shape);
 
-/// The paths that a pattern with * or ? stands for, sorted; the path itself if it has neither. Throws Error if
-/// none matches.
-std::vector<std::string> matching_paths(const std::string& pattern);
-
 /// Samples of npy files whose first dim counts samples, one file after the other. Files are opened when they are
 /// read, so that their number has no limit.
 class NpyDataset final : public Dataset {

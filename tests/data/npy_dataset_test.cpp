@@ -89,15 +89,5 @@ TEST(NpyDataset, NoticesAFileThatChanged) {
   expect_error(Exit::bad_data, "has changed", [&] { set.read_input(0, tensor::whole(flat_values.input), input); });
 }
 
-TEST(MatchingPaths, SortsAndRefusesNothing) {
-  const test::TemporaryDirectory folder;
-  for (const char* name : {"b.npy", "a.npy", "c.txt"}) folder.write(name, "x");
-
-  EXPECT_EQ(data::matching_paths(folder.file("*.npy")),
-            (std::vector<std::string>{folder.file("a.npy"), folder.file("b.npy")}));
-  EXPECT_EQ(data::matching_paths("plain"), (std::vector<std::string>{"plain"}));
-  expect_error(Exit::missing_input, "no file matches", [&] { data::matching_paths(folder.file("*.h5")); });
-}
-
 }  // namespace
 }  // namespace orthant
