@@ -32,7 +32,7 @@ TEST(Loader, PutsSamplesIntoTheEngine) {
   const model::Graph graph = test::small_graph();
   engine::Engine engine = test::small_engine(graph);
   const Counting set(5);
-  Loader loader(set, graph, false, 1);
+  Loader loader(set, graph, {});
 
   loader.load(2, engine);
 
@@ -47,7 +47,7 @@ TEST(Loader, ShufflesEveryEpochAnew) {
   const model::Graph graph = test::small_graph(1);
   engine::Engine engine = test::small_engine(graph);
   const Counting set(16);
-  Loader loader(set, graph, true, 1);
+  Loader loader(set, graph, {.shuffle = true, .seed = 1});
 
   for (std::int64_t step = 1; step <= 32; ++step) loader.load(step, engine);
 
@@ -62,8 +62,7 @@ TEST(Loader, RefusesLessThanAMiniBatch) {
   const model::Graph graph = test::small_graph();
   const Counting set(1);
 
-  test::expect_error(base::Exit::bad_data, "1 samples, fewer than a mini-batch of 2",
-                     [&] { Loader(set, graph, false, 1); });
+  test::expect_error(base::Exit::bad_data, "1 samples, fewer than a mini-batch of 2", [&] { Loader(set, graph, {}); });
 }
 
 }  // namespace
