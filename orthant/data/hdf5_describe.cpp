@@ -48,15 +48,15 @@ Hdf5Array refused(const std::string& name, const std::string& why) { return {.na
 
 void visit_object(hid_t group, const char* link, const std::string& name, Visit& visit) {
   const Hdf5Handle object(H5Oopen(group, link, H5P_DEFAULT), H5Oclose);
-  if (!object) {
+  if (object.get() < 0) {
     visit.outline.arrays.push_back(refused(name, "damaged (" + reason() + ")"));
     return;
   }
-  const H5I_type_t kind = H5Iget_type(object.id());
-  if (kind == H5I_DATASET) visit.outline.arrays.push_back(describe_array(object.id(), name, visit.outline.bytes));
+  const H5I_type_t kind = H5Iget_type(object.get());
+  if (kind == H5I_DATASET) visit.outline.arrays.push_back(describe_array(object.get(), name, visit.outline.bytes));
   if (kind != H5I_GROUP || visit.depth >= most_depth) return;
   Visit inner{.outline = visit.outline, .prefix = name + "/", .depth = visit.depth + 1};
-  visit_group(object.id(), inner);
+  visit_group(object.get(), inner);
 }
 
 herr_t visit_link(hid_t group, const char* link, const H5L_info_t* info, void* data) {
@@ -89,14 +89,15 @@ void describe(Hdf5Outline& outline) {
   const InputFile file(outline.path);
   outline.bytes = file.bytes();
   check_signature(file);
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  prepare_hdf5();
   H5PLset_loading_state(0);
   const Hdf5Handle opened(H5Fopen(outline.path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  if (!opened) fail(Exit::bad_data, "'{}' is not a readable HDF5 file: {}", outline.path, reason());
-  const Hdf5Handle root(H5Gopen2(opened.id(), "/", H5P_DEFAULT), H5Gclose);
-  if (!root) fail(Exit::bad_data, "'{}' is damaged: its root group cannot be opened ({})", outline.path, reason());
+  if (opened.get() < 0) fail(Exit::bad_data, "'{}' is not a readable HDF5 file: {}", outline.path, reason());
+  const Hdf5Handle root(H5Gopen2(opened.get(), "/", H5P_DEFAULT), H5Gclose);
+  if (root.get() < 0)
+    fail(Exit::bad_data, "'{}' is damaged: its root group cannot be opened ({})", outline.path, reason());
   Visit visit{.outline = outline, .prefix = "", .depth = 0};
-  visit_group(root.id(), visit);
+  visit_group(root.get(), visit);
 }
 
 }  // namespace

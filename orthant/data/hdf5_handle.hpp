@@ -6,24 +6,35 @@
 
 namespace orthant::data {
 
-/// Owns an identifier of the HDF5 library; false if the library gave none.
+/// Something that HDF5 opened, closed with its owner.
 class Hdf5Handle {
  public:
-  Hdf5Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  using Close = herr_t (*)(hid_t);
+  Hdf5Handle(hid_t id, Close closer) : id_(id), close_(closer) {}
   Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
   Hdf5Handle(const Hdf5Handle&) = delete;
   Hdf5Handle& operator=(const Hdf5Handle&) = delete;
-  Hdf5Handle& operator=(Hdf5Handle&&) = delete;
-  ~Hdf5Handle() {
-    if (id_ >= 0) close_(id_);
-  }
+  ~Hdf5Handle() { close(); }
 
-  explicit operator bool() const { return id_ >= 0; }
-  [[nodiscard]] hid_t id() const { return id_; }
+  [[nodiscard]] hid_t get() const { return id_; }
+  /// What is closed already stays so.
+  herr_t close() { return id_ < 0 ? 0 : close_(std::exchange(id_, -1)); }
 
  private:
   hid_t id_;
-  herr_t (*close_)(hid_t);
+  Close close_;
 };
+
+/// To be called before any other call of HDF5. It prints nothing itself: errors are ours to report. And it does
+/// nothing when the process ends, because a file that cannot be written to its end crashes it there.
+inline void prepare_hdf5() {
+  H5dont_atexit();
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
 
 }  // namespace orthant::data

@@ -73,11 +73,11 @@ void read_type(hid_t type, Hdf5Array& array) {
 /// Bytes of the whole array.
 std::int64_t read_extents(hid_t dataset, Hdf5Array& array) {
   const Hdf5Handle space(H5Dget_space(dataset), H5Sclose);
-  if (!space) refuse("damaged (no data space)");
-  const H5S_class_t kind = H5Sget_simple_extent_type(space.id());
+  if (space.get() < 0) refuse("damaged (no data space)");
+  const H5S_class_t kind = H5Sget_simple_extent_type(space.get());
   if (kind != H5S_SIMPLE && kind != H5S_SCALAR) refuse("empty");
   std::array<hsize_t, H5S_MAX_RANK> extents{};
-  const int count = H5Sget_simple_extent_dims(space.id(), extents.data(), nullptr);
+  const int count = H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr);
   if (count < 0) refuse("damaged (no extents)");
   std::int64_t bytes = bytes_of(array.type);
   for (int i = 0; i < count; ++i) {
@@ -133,13 +133,13 @@ void find_chunks(hid_t dataset, std::int64_t chunk_bytes, std::int64_t file_byte
   array.chunks.resize(static_cast<std::size_t>(cells));
   const Hdf5Handle space(H5Dget_space(dataset), H5Sclose);
   hsize_t count = 0;
-  if (H5Dget_num_chunks(dataset, space.id(), &count) < 0) refuse("damaged (its chunks cannot be listed)");
+  if (H5Dget_num_chunks(dataset, space.get(), &count) < 0) refuse("damaged (its chunks cannot be listed)");
   for (hsize_t i = 0; i < count; ++i) {
     std::array<hsize_t, H5S_MAX_RANK> at{};
     unsigned mask = 0;
     haddr_t offset = 0;
     hsize_t bytes = 0;
-    if (H5Dget_chunk_info(dataset, space.id(), i, at.data(), &mask, &offset, &bytes) < 0)
+    if (H5Dget_chunk_info(dataset, space.get(), i, at.data(), &mask, &offset, &bytes) < 0)
       refuse("damaged (its chunks cannot be listed)");
     std::int64_t cell = 0;
     bool inside = true;
@@ -185,20 +185,20 @@ void read_fill(hid_t plan, hid_t type, Hdf5Array& array) {
 void describe(hid_t dataset, std::int64_t file_bytes, Hdf5Array& array) {
   const Hdf5Handle type(H5Dget_type(dataset), H5Tclose);
   const Hdf5Handle plan(H5Dget_create_plist(dataset), H5Pclose);
-  if (!type || !plan) refuse("damaged (no type)");
-  const H5D_layout_t layout = H5Pget_layout(plan.id());
+  if (type.get() < 0 || plan.get() < 0) refuse("damaged (no type)");
+  const H5D_layout_t layout = H5Pget_layout(plan.get());
   if (layout == H5D_VIRTUAL) refuse("a virtual data set");
-  if (H5Pget_external_count(plan.id()) != 0) refuse("stored in another file (external storage)");
-  read_type(type.id(), array);
+  if (H5Pget_external_count(plan.get()) != 0) refuse("stored in another file (external storage)");
+  read_type(type.get(), array);
   const std::int64_t bytes = read_extents(dataset, array);
   switch (layout) {
     case H5D_CONTIGUOUS: return read_contiguous(dataset, bytes, file_bytes, array);
-    case H5D_COMPACT: return read_compact(dataset, type.id(), bytes, array);
+    case H5D_COMPACT: return read_compact(dataset, type.get(), bytes, array);
     case H5D_CHUNKED: break;
     default: refuse("of an unknown layout");
   }
-  read_chunked(dataset, plan.id(), bytes, file_bytes, array);
-  read_fill(plan.id(), type.id(), array);
+  read_chunked(dataset, plan.get(), bytes, file_bytes, array);
+  read_fill(plan.get(), type.get(), array);
 }
 
 }  // namespace
