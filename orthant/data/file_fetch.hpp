@@ -11,9 +11,10 @@ class FileFetch {
  public:
   FileFetch(const InputFile& file, std::int64_t begin) : file_(file), begin_(begin) {}
 
-  std::span<const std::byte> operator()(std::int64_t first, std::int64_t bytes) {
-    if (piece_.size() < static_cast<std::size_t>(bytes)) piece_.resize(static_cast<std::size_t>(bytes));
-    const std::span<std::byte> piece(piece_.data(), static_cast<std::size_t>(bytes));
+  std::span<const std::byte> operator()(std::int64_t first, std::int64_t bytes, std::byte* room) {
+    if (room == nullptr && piece_.size() < static_cast<std::size_t>(bytes))
+      piece_.resize(static_cast<std::size_t>(bytes));
+    const std::span<std::byte> piece(room == nullptr ? piece_.data() : room, static_cast<std::size_t>(bytes));
     file_.read(begin_ + first, piece);
     bytes_ += bytes;
     return piece;

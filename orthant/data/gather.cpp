@@ -2,10 +2,13 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/data/stream.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
+#include <type_traits>
 
 namespace orthant::data {
 namespace {
@@ -19,22 +22,29 @@ using tensor::Shape;
 /// Pieces stay in the caches until they are converted.
 constexpr std::int64_t pixel_piece_bytes = 256 << 10;
 constexpr std::int64_t channel_piece_bytes = 64 << 10;
+constexpr std::int64_t interleaved_piece = 16 << 10;
+/// Results that no cache holds are stored past them, if they come in long runs.
+constexpr std::int64_t cached_items = 4 << 20;
+constexpr std::int64_t short_run_items = 2 << 10;
 
 /// Numbers converted to floats; bad ones are not finite.
 struct ToFloat {
   using Item = float;
   NumberType type;
+  bool past_caches;
 
+  /// Numbers that are in place already are only checked.
   std::int64_t operator()(std::span<const std::byte> from, float* to, std::int64_t stride) const {
-    convert(type, from, to, stride);
+    if (from.data() != reinterpret_cast<const std::byte*>(to)) put(from, to, stride);
     if (is_integer(type)) return -1;
     const std::int64_t count = static_cast<std::int64_t>(from.size()) / bytes_of(type);
-    bool finite = true;
-    for (std::int64_t i = 0; i < count; ++i) finite &= std::isfinite(to[i * stride]);
-    if (finite) return -1;
+    if (all_finite(to, count, stride)) return -1;
     std::int64_t bad = 0;
     while (std::isfinite(to[bad * stride])) ++bad;
     return bad;
+  }
+  void put(std::span<const std::byte> from, float* to, std::int64_t stride) const {
+    past_caches&& stride == 1 ? convert_past_caches(type, from, to) : convert(type, from, to, stride);
   }
   [[nodiscard]] double value(std::span<const std::byte> from, std::int64_t item) const {
     float number = 0;
@@ -83,6 +93,7 @@ class Walk {
     slices_joined_ = rows_joined_ && extents_.h == file.extents.h && to.strides.d == to.strides.h * extents_.h;
     whole_pixels_ = file.extents.c > 1 && file.strides.c == 1;
     size_ = bytes_of(from.type);
+    as_stored_ = std::is_same_v<Item, float> && from.type == NumberType::f32 && !from.big_endian;
   }
 
   std::optional<BadItem> run() {
@@ -93,7 +104,7 @@ class Walk {
       for (std::int64_t d = 0; d < (slices_joined_ ? 1 : extents_.d); ++d) {
         for (std::int64_t h = 0; h < (rows_joined_ ? 1 : extents_.h); ++h) {
           start_ = {.n = n, .c = 0, .d = d, .h = h, .w = 0};
-          whole_pixels_ ? convert_pixels(pixels) : convert_channels(pixels);
+          convert_run(pixels);
           if (bad_) return bad_;
         }
       }
@@ -113,8 +124,10 @@ class Walk {
     return to_.offset + start_.n * to_.strides.n + start_.d * to_.strides.d + start_.h * to_.strides.h;
   }
 
-  std::span<const std::byte> bytes_of_items(std::int64_t first, std::int64_t count) {
-    const std::span<const std::byte> bytes = fetch_(first * size_, count * size_);
+  /// `room` is where they go if they need no conversion, or null.
+  std::span<const std::byte> bytes_of_items(std::int64_t first, std::int64_t count, Item* room) {
+    const std::span<const std::byte> bytes =
+        fetch_(first * size_, count * size_, as_stored_ ? reinterpret_cast<std::byte*>(room) : nullptr);
     if (!from_.big_endian || size_ == 1) return bytes;
     turned_.assign(bytes.begin(), bytes.end());
     for (auto at = turned_.begin(); at != turned_.end(); at += size_) std::reverse(at, at + size_);
@@ -131,14 +144,41 @@ class Walk {
     for (const tensor::Dim dim : tensor::all_dims) bad_->at[dim] += box_.lo[dim];
   }
 
+  void convert_run(std::int64_t pixels) {
+    if (whole_pixels_) return convert_pixels(pixels);
+    if constexpr (std::is_same_v<Item, float>) {
+      if (extents_.c == 4 && to_.strides.c == 1 && to_.strides.w == 4) return convert_four_channels(pixels);
+    }
+    convert_channels(pixels);
+  }
+
+  /// Channels first, and four of them: each is converted, then they are put side by side.
+  void convert_four_channels(std::int64_t pixels) {
+    const ToFloat in_cache{.type = from_.type, .past_caches = false};
+    std::array<const float*, 4> channels{};
+    for (std::int64_t begin = 0; begin < pixels; begin += interleaved_piece) {
+      const std::int64_t count = std::min(interleaved_piece, pixels - begin);
+      lanes_.resize(static_cast<std::size_t>(4 * interleaved_piece));
+      for (std::int64_t c = 0; c < 4; ++c) {
+        float* lane = lanes_.data() + c * interleaved_piece;
+        const auto bytes = bytes_of_items(in_file(box_.lo.c + c) + begin, count, lane);
+        const std::int64_t bad = in_cache(bytes, lane, 1);
+        if (bad >= 0) return note(begin + bad, c, convert_.value(bytes, bad));
+        channels.at(static_cast<std::size_t>(c)) = lane;
+      }
+      interleave(channels, count, into_ + in_memory() + begin * to_.strides.w,
+                 convert_.past_caches && count >= short_run_items);
+    }
+  }
+
   /// Channels first, or a single one: a run per channel.
   void convert_channels(std::int64_t pixels) {
     const std::int64_t most = channel_piece_bytes / size_;
     for (std::int64_t begin = 0; begin < pixels; begin += most) {
       const std::int64_t count = std::min(most, pixels - begin);
       for (std::int64_t c = 0; c < extents_.c; ++c) {
-        const auto bytes = bytes_of_items(in_file(box_.lo.c + c) + begin, count);
         Item* at = into_ + in_memory() + c * to_.strides.c + begin * to_.strides.w;
+        const auto bytes = bytes_of_items(in_file(box_.lo.c + c) + begin, count, to_.strides.w == 1 ? at : nullptr);
         const std::int64_t bad = convert_(bytes, at, to_.strides.w);
         if (bad >= 0) return note(begin + bad, c, convert_.value(bytes, bad));
       }
@@ -152,8 +192,8 @@ class Walk {
     const std::int64_t most = std::max<std::int64_t>(1, pixel_piece_bytes / (size_ * channels));
     for (std::int64_t begin = 0; begin < pixels && !bad_; begin += most) {
       const std::int64_t count = std::min(most, pixels - begin);
-      const auto bytes = bytes_of_items(in_file(0) + begin * channels, count * channels);
       Item* at = into_ + in_memory() + begin * to_.strides.w;
+      const auto bytes = bytes_of_items(in_file(0) + begin * channels, count * channels, dense ? at : nullptr);
       if (!dense) {
         pick_channels(bytes, begin, count, at);
         continue;
@@ -180,9 +220,11 @@ class Walk {
   Item* into_;
   Convert convert_;
   bool rows_joined_ = false, slices_joined_ = false, whole_pixels_ = false;
+  bool as_stored_ = false;  ///< the file has the very bytes that memory is to have
   std::int64_t size_ = 0;
   Shape start_;
   std::vector<std::byte> turned_;
+  std::vector<Item> lanes_;
   std::optional<BadItem> bad_;
 };
 
@@ -199,7 +241,7 @@ std::string place(const ArrayName& name, const Layout& layout, const Shape& at) 
 std::optional<BadItem> gather(const Stored& from, const Box& box, const Fetch& fetch, const Layout& to, float* into) {
   assert(is_empty(box) || extents_of(box) == to.extents);
   if (is_empty(box)) return std::nullopt;
-  return Walk(from, box, fetch, to, into, ToFloat{from.type}).run();
+  return Walk(from, box, fetch, to, into, ToFloat{.type = from.type, .past_caches = volume(box) > cached_items}).run();
 }
 
 std::optional<BadItem> gather_labels(const Stored& from, const Box& box, const Fetch& fetch, const Layout& to,

@@ -18,8 +18,9 @@ struct Stored {
   tensor::Layout layout;
 };
 
-/// Bytes of a stored tensor from `first` on, as the file has them; they stay until the next call.
-using Fetch = std::function<std::span<const std::byte>(std::int64_t first, std::int64_t bytes)>;
+/// Bytes of a stored tensor from `first` on, as the file has them; they stay until the next call. They may be put into
+/// `room`, if that is not null, or be anywhere else.
+using Fetch = std::function<std::span<const std::byte>(std::int64_t first, std::int64_t bytes, std::byte* room)>;
 
 /// A number that cannot be used, and where in the tensor.
 struct BadItem {

@@ -21,7 +21,7 @@ using tensor::Shape;
 /// Gives pieces of bytes in memory.
 struct MemoryFetch {
   std::span<const std::byte> all;
-  std::span<const std::byte> operator()(std::int64_t first, std::int64_t bytes) const {
+  std::span<const std::byte> operator()(std::int64_t first, std::int64_t bytes, std::byte*) const {
     return all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(bytes));
   }
 };
@@ -90,6 +90,7 @@ Hdf5Reader::Hdf5Reader(const Hdf5Outline& outline, const Hdf5Array& array, Axes 
 template <class Convert>
 std::int64_t Hdf5Reader::read_chunks(const InputFile& file, const Box& box, Convert convert) const {
   const ChunkGrid grid(array_, axes_, shape_);
+  // One large read is faster than many small ones, unless little of the chunk is wanted.
   const Stored stored{.type = array_.type, .big_endian = array_.big_endian, .layout = layout_of(grid.extents, axes_)};
   const Layout dense = tensor::channels_last(extents_of(box));
   Hdf5Unpacker unpacker(file, array_, name_);
@@ -107,7 +108,7 @@ std::int64_t Hdf5Reader::read_chunks(const InputFile& file, const Box& box, Conv
           filled.insert(filled.end(), as_bytes(std::span(array_.fill)).begin(), as_bytes(std::span(array_.fill)).end());
       }
       convert(stored, in_chunk, MemoryFetch{filled}, to, chunk_box.lo);
-    } else if (array_.filters.empty()) {
+    } else if (array_.filters.empty() && 4 * tensor::volume(part) < tensor::volume(grid.extents)) {
       FileFetch fetch(file, chunk.offset);
       convert(stored, in_chunk, std::ref(fetch), to, chunk_box.lo);
       bytes += fetch.bytes();

@@ -1,6 +1,7 @@
 #include "orthant/data/transform.hpp"
 
 #include "orthant/base/error.hpp"
+#include "orthant/data/number.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -59,12 +60,6 @@ void apply_scale(const Piece& piece, const Scale& scale) {
   for (float& x : piece.items) x *= factor;
 }
 
-bool all_finite(std::span<const float> items) {
-  bool finite = true;
-  for (const float x : items) finite &= std::isfinite(x);
-  return finite;
-}
-
 [[noreturn]] void fail_at(std::int64_t sample, const tensor::Box& box, std::int64_t item, float value) {
   const tensor::Shape e = extents_of(box);
   const std::int64_t pixel = item / e.c;
@@ -95,7 +90,7 @@ void TransformedDataset::read_input(std::int64_t sample, const tensor::Box& box,
       if (const auto* scale = std::get_if<Scale>(&transform)) apply_scale(piece, *scale);
       if (const auto* normalise = std::get_if<Normalise>(&transform)) apply_normalise(piece, *normalise);
     }
-    if (all_finite(piece.items)) continue;
+    if (all_finite(piece.items.data(), static_cast<std::int64_t>(piece.items.size()))) continue;
     std::size_t bad = begin;
     while (std::isfinite(into[bad])) ++bad;
     fail_at(sample, box, static_cast<std::int64_t>(bad), into[bad]);

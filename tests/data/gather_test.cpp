@@ -40,7 +40,7 @@ struct Source {
 };
 
 data::Fetch fetch_from(Source& source) {
-  return [&source](std::int64_t first, std::int64_t bytes) {
+  return [&source](std::int64_t first, std::int64_t bytes, std::byte*) {
     source.fetched += bytes;
     return std::span<const std::byte>(source.bytes)
         .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(bytes));
@@ -91,29 +91,57 @@ TEST(Gather, TakesAnyBoxInAnyOrder) {
   }
 }
 
-TEST(Gather, NamesWhereABadItemIs) {
-  const Shape shape{.n = 2, .c = 3, .d = 4, .h = 5, .w = 6};
-  const Shape bad{.n = 1, .c = 2, .d = 3, .h = 1, .w = 4};
+/// Large enough for pieces, and for stores past the caches.
+TEST(Gather, TakesLargeBoxes) {
   for (const bool channels_last : {true, false}) {
-    for (const Box& box : {tensor::whole(shape), Box{.lo = {1, 1, 2, 1, 3}, .hi = {2, 3, 4, 4, 6}}}) {
+    for (const std::int64_t channels : {1, 3, 4}) {
+      const Shape shape{.n = 1, .c = channels, .d = 23, .h = 301, .w = 307};
       Source source(shape, channels_last, false);
-      std::fill(source.bytes.begin(), source.bytes.end(), std::byte{0});
-      const std::int64_t item = source.item(bad.n, bad.c, bad.d, bad.h, bad.w);
-      source.bytes[static_cast<std::size_t>(2 * item + 1)] = std::byte{0x7C};
-      std::vector<float> into(static_cast<std::size_t>(tensor::volume(shape)));
-      std::vector<std::int32_t> labels(into.size());
-      const tensor::Layout to = tensor::channels_last(tensor::extents_of(box));
+      Box box = tensor::whole(shape);
+      box.lo.d = channels == 3 ? 0 : 1;
+      std::vector<float> into(static_cast<std::size_t>(tensor::volume(box)) + 1, -1);
 
-      source.stored.type = data::NumberType::f16;
-      const auto infinite = data::gather(source.stored, box, fetch_from(source), to, into.data());
-      source.stored.type = data::NumberType::i16;
-      const auto label = data::gather_labels(source.stored, box, fetch_from(source), to, labels.data(), 0x7C00);
+      ASSERT_FALSE(data::gather(source.stored, box, fetch_from(source), tensor::channels_last(tensor::extents_of(box)),
+                                into.data() + 1));
 
-      ASSERT_TRUE(infinite && label);
-      EXPECT_EQ(infinite->at, bad);
-      EXPECT_EQ(label->at, bad);
-      EXPECT_EQ(label->value, 0x7C00);
-      EXPECT_FALSE(data::gather_labels(source.stored, box, fetch_from(source), to, labels.data(), 0x7C01));
+      std::size_t at = 1;
+      bool equal = into[0] == -1;
+      for (std::int64_t d = box.lo.d; d < box.hi.d; ++d)
+        for (std::int64_t h = 0; h < shape.h; ++h)
+          for (std::int64_t w = 0; w < shape.w; ++w)
+            for (std::int64_t c = 0; c < channels; ++c)
+              equal &= into[at++] == static_cast<float>(static_cast<std::int16_t>(source.item(0, c, d, h, w)));
+      EXPECT_TRUE(equal) << channels_last << channels;
+    }
+  }
+}
+
+TEST(Gather, NamesWhereABadItemIs) {
+  for (const std::int64_t channels : {3, 4}) {
+    const Shape shape{.n = 2, .c = channels, .d = 4, .h = 5, .w = 6};
+    const Shape bad{.n = 1, .c = 2, .d = 3, .h = 1, .w = 4};
+    for (const bool channels_last : {true, false}) {
+      for (const Box& box :
+           {tensor::whole(shape), Box{.lo = {1, channels - 2, 2, 1, 3}, .hi = {2, channels, 4, 4, 6}}}) {
+        Source source(shape, channels_last, false);
+        std::fill(source.bytes.begin(), source.bytes.end(), std::byte{0});
+        const std::int64_t item = source.item(bad.n, bad.c, bad.d, bad.h, bad.w);
+        source.bytes[static_cast<std::size_t>(2 * item + 1)] = std::byte{0x7C};
+        std::vector<float> into(static_cast<std::size_t>(tensor::volume(shape)));
+        std::vector<std::int32_t> labels(into.size());
+        const tensor::Layout to = tensor::channels_last(tensor::extents_of(box));
+
+        source.stored.type = data::NumberType::f16;
+        const auto infinite = data::gather(source.stored, box, fetch_from(source), to, into.data());
+        source.stored.type = data::NumberType::i16;
+        const auto label = data::gather_labels(source.stored, box, fetch_from(source), to, labels.data(), 0x7C00);
+
+        ASSERT_TRUE(infinite && label);
+        EXPECT_EQ(infinite->at, bad);
+        EXPECT_EQ(label->at, bad);
+        EXPECT_EQ(label->value, 0x7C00);
+        EXPECT_FALSE(data::gather_labels(source.stored, box, fetch_from(source), to, labels.data(), 0x7C01));
+      }
     }
   }
 }
