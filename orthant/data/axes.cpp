@@ -1,9 +1,9 @@
 #include "orthant/data/axes.hpp"
 
-#include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 namespace orthant::data {
 namespace {
@@ -54,19 +54,16 @@ std::string to_text(const Axes& axes) {
   return text;
 }
 
-Axes parse_axes(const std::string& text) {
+std::optional<Axes> parse_axes(const std::string& text) {
   for (const int spatial_count : {3, 2}) {
-    for (Axes axes :
-         sample_orders({.shape = {.n = 1, .c = 1, .d = 2, .h = 2, .w = 2}, .spatial_count = spatial_count})) {
+    const AxesWanted any{.shape = {.n = 1, .c = 1, .d = 2, .h = 2, .w = 2}, .spatial_count = spatial_count};
+    for (Axes axes : sample_orders(any)) {
       if (to_text(axes) == text) return axes;
       axes.insert(axes.begin(), Dim::n);
       if (to_text(axes) == text) return axes;
     }
   }
-  base::fail(base::Exit::bad_data,
-             "axes are '{}'; they must be DHWC, CDHW or DHW (2-D: HWC, CHW or HW), with N in front if a file holds "
-             "many samples",
-             text);
+  return std::nullopt;
 }
 
 Shape shape_of(const std::vector<std::int64_t>& extents, const Axes& axes) {

@@ -13,8 +13,8 @@ using Axes = std::vector<tensor::Dim>;
 
 /// "NDHWC"; "" for a single number.
 std::string to_text(const Axes& axes);
-/// Throws Error unless the text is one of [N]DHWC, [N]CDHW, [N]HWC, [N]CHW, [N]DHW, [N]HW.
-Axes parse_axes(const std::string& text);
+/// Nothing unless the text is one of [N]DHWC, [N]CDHW, [N]HWC, [N]CHW, [N]DHW, [N]HW.
+std::optional<Axes> parse_axes(const std::string& text);
 
 /// The extents by dim; dims without an axis have one cell.
 tensor::Shape shape_of(const std::vector<std::int64_t>& extents, const Axes& axes);

@@ -11,7 +11,7 @@ namespace orthant::data {
 /// What a child may use for one item, beyond what the parent has already.
 struct ChildLimits {
   std::int64_t memory_bytes = std::int64_t{2} << 30;
-  int cpu_seconds = 20;
+  int cpu_seconds = 60;
 };
 
 /// One line of text that a child made of an item, or how the child died of it ("signal 11").

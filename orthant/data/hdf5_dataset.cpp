@@ -51,15 +51,15 @@ Axes input_axes(const std::string& name, const Hdf5Array& array, const AxesWante
     fail(Exit::bad_data, "'{}' of shape {} can be read as {} or as {}; say which with data.axes", name,
          extents_text(array.extents), to_text(found[0]), to_text(found[1]));
   }
-  const Axes axes = parse_axes(forced);
-  if (axes.size() != array.extents.size()) fail_shape(name, array, wanted);
-  tensor::Shape shape = shape_of(array.extents, axes);
+  const std::optional<Axes> axes = parse_axes(forced);
+  if (!axes || axes->size() != array.extents.size()) fail_shape(name, array, wanted);
+  tensor::Shape shape = shape_of(array.extents, *axes);
   shape.n = wanted.shape.n;
   if (shape != wanted.shape) {
     fail(Exit::bad_data, "'{}' has shape {}, which is not {} in the order {} of data.axes", name,
          extents_text(array.extents), to_text(wanted), forced);
   }
-  return axes;
+  return *axes;
 }
 
 /// Targets are in the order of the input where both orders fit.

@@ -10,7 +10,8 @@ namespace orthant::data {
 namespace {
 
 constexpr std::int64_t most_chunk_bytes = std::int64_t{256} << 20;
-constexpr std::int64_t most_chunks = 1 << 18;
+/// The library needs time in proportion to their square to list them.
+constexpr std::int64_t most_chunks = 1 << 15;
 /// Deflate cannot do better: more is a bomb or damage.
 constexpr std::int64_t most_expansion = 1032;
 

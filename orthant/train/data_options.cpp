@@ -111,7 +111,11 @@ DataOptions read_data(const Document& value, const std::string& origin) {
   data.hdf5 = {.input_key = word_or(fields, "input_key", ""),
                .target_key = word_or(fields, "target_key", ""),
                .axes = word_or(fields, "axes", "")};
-  if (!data.hdf5.axes.empty()) data::parse_axes(data.hdf5.axes);
+  if (!data.hdf5.axes.empty() && !data::parse_axes(data.hdf5.axes)) {
+    fields.refuse(fields.need("axes"), fmt::format("axes is '{}'; it must be DHWC, CDHW or DHW (2-D: HWC, CHW or HW), "
+                                                   "with N in front if files hold many samples",
+                                                   data.hdf5.axes));
+  }
   if (const Document* transforms = fields.find("transforms")) data.transforms = read_transforms(*transforms, origin);
   if (const Document* augment = fields.find("augment")) data.augment = read_augment(*augment, origin);
   return data;

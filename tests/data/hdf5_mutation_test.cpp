@@ -35,7 +35,7 @@ bool read_all(const data::Hdf5Outline& outline) {
       items = std::min<std::int64_t>(items, 1 << 20) * std::min<std::int64_t>(extent, 1 << 20);
     if (!array.refused.empty() || array.extents.size() != 4 || items > 1 << 20) continue;
     try {
-      const data::Hdf5Reader reader(outline, array, data::parse_axes("DHWC"));
+      const data::Hdf5Reader reader(outline, array, data::parse_axes("DHWC").value());
       std::vector<float> into(static_cast<std::size_t>(tensor::volume(reader.shape())));
       reader.read(tensor::whole(reader.shape()), into);
       read = true;

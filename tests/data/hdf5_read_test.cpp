@@ -115,7 +115,7 @@ TEST(Hdf5Read, RefusesByNameWhatItDoesNotRead) {
 
 TEST(Hdf5Read, NamesThePlaceOfWhatCannotBeUsed) {
   const std::vector<Hdf5Outline> outlines = data::survey_hdf5({folder + "/NCDHW-gzip.h5"});
-  const Hdf5Reader reader(outlines.front(), outlines.front().arrays.front(), data::parse_axes("NCDHW"));
+  const Hdf5Reader reader(outlines.front(), outlines.front().arrays.front(), data::parse_axes("NCDHW").value());
   const Expected expected(folder + "/NCDHW-gzip.npy");
   std::vector<std::int32_t> labels(expected.items.size());
 
@@ -136,7 +136,7 @@ TEST(Hdf5Read, NoticesDamagedChunksAndChangedFiles) {
     const std::string path = own.write(name + ".h5", bytes);
     const std::vector<Hdf5Outline> outlines = data::survey_hdf5({path});
     const data::Hdf5Array& array = outlines.front().arrays.front();
-    const Hdf5Reader reader(outlines.front(), array, data::parse_axes("DHWC"));
+    const Hdf5Reader reader(outlines.front(), array, data::parse_axes("DHWC").value());
     std::vector<float> items(static_cast<std::size_t>(tensor::volume(reader.shape())));
 
     const data::Hdf5Chunk& chunk = array.chunks.at(1);

@@ -122,6 +122,7 @@ def add_bad(folder):
     folder.add_bad("null", "empty", array(data=h5py.Empty("f4")))
     folder.add_bad("huge-chunk", "chunks of more than 256 MiB", array((10**5, 10**5), "f4", chunks=(10**4, 10**4)))
     folder.add_bad("bomb", "times the file's size", array((10**4, 10**4, 10), "f4", chunks=(100, 100, 10)))
+    folder.add_bad("many-chunks", "cut into more than 32768 chunks", array((40000,), "i1", chunks=(1,)))
     folder.add_bad("absurd", "of an absurd size", array((2**40, 2**40), "f4", chunks=(10, 10)))
     folder.add_bad("unwritten", "never written", array((4, 4), "f4"))
     folder.add_bad("missing-key", "did you mean 'fulll'?", lambda file: file.create_dataset("fulll", data=good))

@@ -152,7 +152,7 @@ TEST(RunFile, ErrorsNameLineAndRemedy) {
       {"model: m\ndata: {inputs: a}\n", "inputs belongs to kind: npy"},
       {"model: m\ndata: {kind: npy, inputs: a, targets: b, samples: 3}\n", "samples belongs to kind: synthetic"},
       {"model: m\ndata: {kind: npy, inputs: a, targets: b, files: c}\n", "files belongs to kind: hdf5"},
-      {"model: m\ndata: {kind: hdf5, files: a, axes: WHDC}\n", "axes are 'WHDC'"},
+      {"model: m\ndata: {kind: hdf5, files: a, axes: WHDC}\n", "run.yaml:2: axes is 'WHDC'"},
       {"model: m\ndata: {transforms: [log]}\n", "unknown transform 'log'; did you mean 'log1p'?"},
       {"model: m\ndata: {transforms: [scale]}\n", "scale needs numbers"},
       {"model: m\ndata: {transforms: {log1p: 1}}\n", "log1p takes no value"},
