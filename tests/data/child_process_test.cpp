@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <vector>
@@ -39,18 +41,17 @@ TEST(ChildProcess, ADeathCostsOneItem) {
 }
 
 TEST(ChildProcess, LimitsMemoryAndTime) {
-  const std::vector<ChildResult> results =
-      data::run_in_child(2,
-                         [](std::size_t i) {
-                           if (i == 0) {
-                             void* much = std::malloc(std::size_t{3} << 30);
-                             const std::string answer = much == nullptr ? "no" : "yes";
-                             std::free(much);
-                             return answer;
-                           }
-                           for (std::uint64_t count = 1;; count *= 3) asm volatile("" : : "r"(count));
-                         },
-                         {.memory_bytes = std::int64_t{1} << 30, .cpu_seconds = 0});
+  const std::vector<ChildResult> results = data::run_in_child(
+      2,
+      [](std::size_t i) {
+        if (i == 0) {
+          const std::size_t bytes = std::size_t{3} << 30;
+          void* much = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+          return std::string(much == MAP_FAILED ? "no" : "yes");
+        }
+        for (std::uint64_t count = 1;; count *= 3) asm volatile("" : : "r"(count));
+      },
+      {.memory_bytes = std::int64_t{1} << 30, .cpu_seconds = 0});
 
   EXPECT_EQ(results[0].text, "no");
   EXPECT_EQ(results[1].death, "it took too long");

@@ -13,7 +13,7 @@ std::string unpacked(const std::string& path) {
 TEST(GzipFile, ReadsPackedAndPlainFiles) {
   const test::TemporaryDirectory folder;
   std::string text;
-  for (int i = 0; i < 2'000'000; ++i) text += static_cast<char>(i * i >> 7);
+  for (std::uint64_t i = 0; i < 2'000'000; ++i) text += static_cast<char>(i * i >> 7U);
 
   EXPECT_EQ(unpacked(folder.write("plain", text)), text);
   EXPECT_EQ(unpacked(folder.write("packed", data::gzip(text))), text);

@@ -18,7 +18,7 @@ TEST(Stream, ConvertsAsConvertDoes) {
       for (std::size_t offset = 0; offset < 5; ++offset) {
         const auto size = static_cast<std::size_t>(data::bytes_of(type));
         const auto from = std::span<const std::byte>(bytes).subspan(offset, items * size);
-        std::vector<float> expected(items);
+        std::vector<float> expected(items + 1);
         std::vector<float> streamed(items + 8, -1.5F);
         data::convert(type, from, expected.data(), 1);
         data::convert_past_caches(type, from, streamed.data() + offset);
