@@ -1,10 +1,10 @@
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
 #include "orthant/cli/data.hpp"
+#include "orthant/cli/file_progress.hpp"
 #include "orthant/data/convert.hpp"
 #include "orthant/data/file_list.hpp"
 
-#include <cstdio>
 #include <memory>
 
 namespace orthant::cli {
@@ -21,15 +21,21 @@ std::vector<std::string> files(const std::vector<std::string>& words, const std:
   return words.empty() ? words : data::list_files(words, endings);
 }
 
-void convert(const ConvertArguments& arguments) {
+std::int64_t convert(const data::Conversion& conversion) {
+  FileProgress progress("converted");
+  return data::convert_files(conversion, [&](std::int64_t done) {
+    progress.update(done, static_cast<std::int64_t>(conversion.sources.size()));
+  });
+}
+
+void run_convert(const ConvertArguments& arguments) {
   const data::Conversion conversion{
       .sources = files(arguments.sources, {".nii", ".nii.gz", ".npy", ".tfrecord", ".tfrecords"}),
       .labels = files(arguments.labels, {".nii", ".nii.gz", ".npy"}),
       .targets = files(arguments.targets, {".npy"}),
       .directory = arguments.directory,
       .overwrite = arguments.overwrite};
-  const std::int64_t count =
-      data::convert_files(conversion, [](const std::string& path) { fmt::print(stderr, "written {}\n", path); });
+  const std::int64_t count = convert(conversion);
   if (arguments.json) {
     const base::Json json{{"samples", count}, {"directory", arguments.directory}};
     fmt::print("{}\n", json.dump(2));
@@ -49,7 +55,7 @@ void add_data_convert(CLI::App& data) {
   command->add_option("--targets", arguments->targets, "Values per sample (npy), in the order of the sources");
   command->add_flag("--overwrite", arguments->overwrite, "Replace files that exist");
   command->add_flag("--json", arguments->json, "Print JSON");
-  command->callback([arguments] { convert(*arguments); });
+  command->callback([arguments] { run_convert(*arguments); });
 }
 
 }  // namespace orthant::cli

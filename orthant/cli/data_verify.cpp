@@ -2,6 +2,7 @@
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
 #include "orthant/cli/data.hpp"
+#include "orthant/cli/file_progress.hpp"
 #include "orthant/cli/file_reports.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/data/file_list.hpp"
@@ -42,8 +43,15 @@ void print(const std::vector<FileReport>& reports, std::int64_t compared, std::i
   if (bad == 0) fmt::print("all is well\n");
 }
 
+std::vector<FileReport> read_all(const std::vector<std::string>& paths) {
+  FileProgress progress("verified");
+  return data::report_on(paths, true,
+                         [&](std::int64_t done) { progress.update(done, static_cast<std::int64_t>(paths.size())); });
+}
+
 void verify(const VerifyArguments& arguments) {
-  std::vector<FileReport> reports = data::report_on(data::list_files(arguments.paths, data::data_endings()), true);
+  const std::vector<std::string> paths = data::list_files(arguments.paths, data::data_endings());
+  std::vector<FileReport> reports = read_all(paths);
   data::check_set(reports, {.classes = arguments.classes});
   const std::int64_t compared = arguments.write_checksums ? 0 : data::check_checksums(reports);
   const auto bad =

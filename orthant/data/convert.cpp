@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 namespace orthant::data {
 namespace {
 
 using base::Exit;
 using base::fail;
-using Written = std::function<void(const std::string&)>;
 
 /// An array to be written.
 struct Part {
@@ -28,7 +28,7 @@ struct Part {
 
 class Target {
  public:
-  Target(const Conversion& conversion, const Written& written) : conversion_(conversion), written_(written) {}
+  explicit Target(const Conversion& conversion) : conversion_(conversion) {}
 
   void write(const std::string& source, std::int64_t number, std::int64_t of, std::span<const Part> parts) {
     const std::string path = path_for(source, number, of);
@@ -42,7 +42,6 @@ class Target {
     }
     file.commit();
     ++count_;
-    if (written_) written_(path);
   }
   [[nodiscard]] std::int64_t count() const { return count_; }
 
@@ -57,7 +56,6 @@ class Target {
   }
 
   const Conversion& conversion_;
-  const Written& written_;
   std::int64_t count_ = 0;
 };
 
@@ -102,29 +100,27 @@ std::vector<std::int64_t> whole_numbers(std::span<const float> values, const std
   return numbers;
 }
 
-void convert_nifti(const Conversion& conversion, Target& target) {
-  for (std::size_t i = 0; i < conversion.sources.size(); ++i) {
-    const std::string& source = conversion.sources[i];
-    const Nifti image = read_nifti(source);
-    const std::vector<float> values = nifti_values(image, source);
-    const bool many = image.extents.size() == 4;
-    const std::vector<float> turned = many ? channels_last<float>(values, image.extents.front()) : values;
-    std::vector<std::int64_t> extents(image.extents.end() - 3, image.extents.end());
-    extents.push_back(many ? image.extents.front() : 1);
-    std::vector<Part> parts{{"volume", NumberType::f32, extents, std::as_bytes(std::span(turned))}};
-    Labels labels;
-    if (!conversion.labels.empty()) {
-      const std::string& path = conversion.labels[i];
-      const Nifti mask = read_nifti(path);
-      extents.pop_back();
-      if (mask.extents != extents)
-        fail(Exit::bad_data, "'{}' has shape {}, but its volume '{}' has {}", path, extents_text(mask.extents), source,
-             extents_text(extents));
-      labels = make_labels(whole_numbers(nifti_values(mask, path), path), path);
-      parts.push_back({"segmentation", labels.type, extents, labels.bytes});
-    }
-    target.write(source, 0, 1, parts);
+void convert_nifti(const Conversion& conversion, std::size_t i, Target& target) {
+  const std::string& source = conversion.sources[i];
+  const Nifti image = read_nifti(source);
+  const std::vector<float> values = nifti_values(image, source);
+  const bool many = image.extents.size() == 4;
+  const std::vector<float> turned = many ? channels_last<float>(values, image.extents.front()) : values;
+  std::vector<std::int64_t> extents(image.extents.end() - 3, image.extents.end());
+  extents.push_back(many ? image.extents.front() : 1);
+  std::vector<Part> parts{{"volume", NumberType::f32, extents, std::as_bytes(std::span(turned))}};
+  Labels labels;
+  if (!conversion.labels.empty()) {
+    const std::string& path = conversion.labels[i];
+    const Nifti mask = read_nifti(path);
+    extents.pop_back();
+    if (mask.extents != extents)
+      fail(Exit::bad_data, "'{}' has shape {}, but its volume '{}' has {}", path, extents_text(mask.extents), source,
+           extents_text(extents));
+    labels = make_labels(whole_numbers(nifti_values(mask, path), path), path);
+    parts.push_back({"segmentation", labels.type, extents, labels.bytes});
   }
+  target.write(source, 0, 1, parts);
 }
 
 /// One sample of an npy file, items in the file's order.
@@ -138,49 +134,59 @@ std::vector<float> npy_sample(const NpyFile& file, std::int64_t sample) {
   return items;
 }
 
-void check_samples(const NpyFile& file, std::int64_t samples, const std::string& source) {
-  if (file.extents().empty() || file.extents().front() != samples)
-    fail(Exit::bad_data, "'{}' has shape {}, but '{}' has {} samples", file.path(), extents_text(file.extents()),
-         source, samples);
-}
-
-void convert_npy_file(const Conversion& conversion, std::size_t i, Target& target) {
-  const NpyFile file(conversion.sources[i]);
-  if (file.extents().size() != 5 || file.items() == 0)
-    fail(Exit::bad_data, "'{}' has shape {}; inputs are NxCxDxHxW", file.path(), extents_text(file.extents()));
-  const bool values = !conversion.targets.empty();
-  const std::int64_t samples = file.extents()[0];
-  const std::int64_t channels = file.extents()[1];
-  std::vector<std::int64_t> extents(file.extents().begin() + 2, file.extents().end());
-  for (std::int64_t sample = 0; sample < samples; ++sample) {
-    const std::vector<float> items = channels_last<float>(npy_sample(file, sample), channels);
-    std::vector<std::int64_t> with_channels = extents;
-    with_channels.push_back(channels);
-    std::vector<Part> parts{
-        {values ? "full" : "volume", NumberType::f32, with_channels, std::as_bytes(std::span(items))}};
-    std::vector<float> target_values;
-    Labels labels;
-    if (values) {
-      const NpyFile targets(conversion.targets[i]);
-      check_samples(targets, samples, file.path());
-      target_values = npy_sample(targets, sample);
-      parts.push_back({"unitPar",
-                       NumberType::f32,
-                       {static_cast<std::int64_t>(target_values.size())},
-                       std::as_bytes(std::span(target_values))});
+/// An npy file with its targets.
+class NpySource {
+ public:
+  NpySource(const Conversion& conversion, std::size_t i) : file_(conversion.sources[i]) {
+    if (file_.extents().size() != 5 || file_.items() == 0)
+      fail(Exit::bad_data, "'{}' has shape {}; inputs are NxCxDxHxW", file_.path(), extents_text(file_.extents()));
+    if (!conversion.targets.empty()) check_samples(values_.emplace(conversion.targets[i]));
+    if (!conversion.labels.empty()) check_samples(labels_.emplace(conversion.labels[i]));
+    const std::int64_t pixels = file_.items() / samples() / channels();
+    if (labels_ && labels_->items() != samples() * pixels) {
+      fail(Exit::bad_data, "'{}' has shape {}, which does not fit '{}' of shape {}", labels_->path(),
+           extents_text(labels_->extents()), file_.path(), extents_text(file_.extents()));
     }
-    if (!conversion.labels.empty()) {
-      const NpyFile masks(conversion.labels[i]);
-      check_samples(masks, samples, file.path());
-      const std::vector<float> numbers = npy_sample(masks, sample);
-      if (static_cast<std::int64_t>(numbers.size()) * channels != static_cast<std::int64_t>(items.size()))
-        fail(Exit::bad_data, "'{}' has shape {}, which does not fit '{}'", masks.path(), extents_text(masks.extents()),
-             file.path());
-      labels = make_labels(whole_numbers(numbers, masks.path()), masks.path());
+  }
+
+  [[nodiscard]] std::int64_t samples() const { return file_.extents()[0]; }
+  [[nodiscard]] std::int64_t channels() const { return file_.extents()[1]; }
+
+  void write(std::int64_t sample, Target& target) const {
+    const std::vector<std::int64_t> extents(file_.extents().begin() + 2, file_.extents().end());
+    std::vector<std::int64_t> with_channels = extents;
+    with_channels.push_back(channels());
+    const std::vector<float> items = channels_last<float>(npy_sample(file_, sample), channels());
+    const char* name = values_ ? "full" : "volume";
+    std::vector<Part> parts{{name, NumberType::f32, with_channels, std::as_bytes(std::span(items))}};
+    std::vector<float> values;
+    if (values_) {
+      values = npy_sample(*values_, sample);
+      const auto count = static_cast<std::int64_t>(values.size());
+      parts.push_back({"unitPar", NumberType::f32, {count}, std::as_bytes(std::span(values))});
+    }
+    Labels labels;
+    if (labels_) {
+      labels = make_labels(whole_numbers(npy_sample(*labels_, sample), labels_->path()), labels_->path());
       parts.push_back({"segmentation", labels.type, extents, labels.bytes});
     }
-    target.write(file.path(), sample, samples, parts);
+    target.write(file_.path(), sample, samples(), parts);
   }
+
+ private:
+  void check_samples(const NpyFile& target) const {
+    if (!target.extents().empty() && target.extents().front() == samples()) return;
+    fail(Exit::bad_data, "'{}' has shape {}, but '{}' has {} samples", target.path(), extents_text(target.extents()),
+         file_.path(), samples());
+  }
+
+  NpyFile file_;
+  std::optional<NpyFile> values_, labels_;
+};
+
+void convert_npy(const Conversion& conversion, std::size_t i, Target& target) {
+  const NpySource source(conversion, i);
+  for (std::int64_t sample = 0; sample < source.samples(); ++sample) source.write(sample, target);
 }
 
 void convert_tfrecord(const std::string& source, Target& target) {
@@ -215,28 +221,33 @@ std::string format_of(const std::string& path) {
   fail(Exit::usage, "'{}' is of no kind that is converted: .nii, .nii.gz, .npy, .tfrecord", path);
 }
 
+/// The format that all sources have.
+std::string format_of(const Conversion& conversion) {
+  const std::string format = format_of(conversion.sources.front());
+  for (const std::string& path : conversion.sources) {
+    if (format_of(path) != format) fail(Exit::usage, "the sources are of several kinds; convert one kind at a time");
+  }
+  if (format == "nii" && !conversion.targets.empty())
+    fail(Exit::usage, "--targets go with npy files; NIfTI volumes take --labels");
+  if (format == "tfrecord" && !(conversion.targets.empty() && conversion.labels.empty()))
+    fail(Exit::usage, "TFRecords have their targets inside; leave --labels and --targets out");
+  return format;
+}
+
 }  // namespace
 
-std::int64_t convert_files(const Conversion& conversion, const Written& written) {
+std::int64_t convert_files(const Conversion& conversion, const std::function<void(std::int64_t done)>& done) {
   check_counts(conversion);
-  for (const std::string& path : conversion.sources) format_of(path);
+  const std::string format = format_of(conversion);
   std::error_code error;
   std::filesystem::create_directories(conversion.directory, error);
   if (error) fail(Exit::io, "cannot make the directory '{}': {}", conversion.directory, error.message());
-  Target target(conversion, written);
-  const std::string format = format_of(conversion.sources.front());
-  if (std::any_of(conversion.sources.begin(), conversion.sources.end(),
-                  [&](const auto& p) { return format_of(p) != format; }))
-    fail(Exit::usage, "the sources are of several kinds; convert one kind at a time");
-  if (format == "nii") {
-    if (!conversion.targets.empty()) fail(Exit::usage, "--targets go with npy files; NIfTI volumes take --labels");
-    convert_nifti(conversion, target);
-  } else if (format == "npy") {
-    for (std::size_t i = 0; i < conversion.sources.size(); ++i) convert_npy_file(conversion, i, target);
-  } else {
-    if (!conversion.targets.empty() || !conversion.labels.empty())
-      fail(Exit::usage, "TFRecords have their targets inside; leave --labels and --targets out");
-    for (const std::string& path : conversion.sources) convert_tfrecord(path, target);
+  Target target(conversion);
+  for (std::size_t i = 0; i < conversion.sources.size(); ++i) {
+    if (format == "nii") convert_nifti(conversion, i, target);
+    if (format == "npy") convert_npy(conversion, i, target);
+    if (format == "tfrecord") convert_tfrecord(conversion.sources[i], target);
+    if (done) done(static_cast<std::int64_t>(i + 1));
   }
   return target.count();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,8 +17,8 @@ struct Conversion {
   bool overwrite = false;
 };
 
-/// Writes the samples as `<source>.h5` or `<source>-<number>.h5`, each complete or not at all, and calls `written`
-/// after each. Returns their number. Throws Error before the first is written if the lists do not match.
-std::int64_t convert_files(const Conversion& conversion, const std::function<void(const std::string& path)>& written);
+/// Writes the samples as `<source>.h5` or `<source>-<number>.h5`, each complete or not at all, and calls `done` after
+/// each source. Returns the number of samples. Throws Error before the first is written if the lists do not match.
+std::int64_t convert_files(const Conversion& conversion, const std::function<void(std::int64_t done)>& done = {});
 
 }  // namespace orthant::data

@@ -193,14 +193,17 @@ const std::vector<std::string>& data_endings() {
   return endings;
 }
 
-std::vector<FileReport> report_on(const std::vector<std::string>& paths, bool numbers) {
+std::vector<FileReport> report_on(const std::vector<std::string>& paths, bool numbers,
+                                  const std::function<void(std::int64_t done)>& done) {
   std::vector<std::string> hdf5;
   std::copy_if(paths.begin(), paths.end(), std::back_inserter(hdf5), is_hdf5);
   const std::vector<Hdf5Outline> outlines = try_survey_hdf5(hdf5);
   std::vector<FileReport> reports;
   auto outline = outlines.begin();
-  for (const std::string& path : paths)
+  for (const std::string& path : paths) {
     reports.push_back(is_hdf5(path) ? hdf5_report(*outline++, numbers) : other_report(path, numbers));
+    if (done) done(static_cast<std::int64_t>(reports.size()));
+  }
   return reports;
 }
 

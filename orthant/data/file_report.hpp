@@ -3,6 +3,7 @@
 #include "orthant/base/error.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,7 +38,8 @@ struct FileReport {
 const std::vector<std::string>& data_endings();
 
 /// Looks at HDF5, npy, NIfTI and TFRecord files, by their names' endings (HDF5 if unknown). With `numbers` it also
-/// reads all of them. Problems are in the reports, nothing is thrown for them.
-std::vector<FileReport> report_on(const std::vector<std::string>& paths, bool numbers);
+/// reads all of them, and calls `done` after each file. Problems are in the reports, nothing is thrown for them.
+std::vector<FileReport> report_on(const std::vector<std::string>& paths, bool numbers,
+                                  const std::function<void(std::int64_t done)>& done = {});
 
 }  // namespace orthant::data

@@ -30,7 +30,7 @@ class Hdf5Dataset final : public Dataset {
 
  private:
   struct Part {
-    std::int64_t first;  ///< sample
+    std::int64_t first = 0;  ///< sample
     Hdf5Reader input, target;
   };
   [[nodiscard]] const Part& part_of(std::int64_t sample) const;

@@ -20,8 +20,10 @@ class Hdf5Reader {
 
   /// `box`, dense and channels-last; returns the bytes taken from the file. Throws Error naming the place of a number
   /// that is not finite.
+  // NOLINTNEXTLINE(modernize-use-nodiscard): few count
   std::int64_t read(const tensor::Box& box, std::span<float> into) const;
   /// The same for class indices; throws Error naming the place of one outside [0, classes).
+  // NOLINTNEXTLINE(modernize-use-nodiscard): few count
   std::int64_t read_labels(const tensor::Box& box, std::int64_t classes, std::span<std::int32_t> into) const;
 
  private:

@@ -34,8 +34,10 @@ class NpyFile {
 
   /// `box` of the file's items, which lie as `layout` says, dense and channels-last. Returns the bytes taken from the
   /// file. Throws Error naming the place of a NaN or infinity.
+  // NOLINTNEXTLINE(modernize-use-nodiscard): few count
   std::int64_t read(const tensor::Layout& layout, const tensor::Box& box, std::span<float> into) const;
   /// Class indices; throws Error naming the place of one outside [0, classes).
+  // NOLINTNEXTLINE(modernize-use-nodiscard): few count
   std::int64_t read_labels(const tensor::Layout& layout, const tensor::Box& box, std::int64_t classes,
                            std::span<std::int32_t> into) const;
 
