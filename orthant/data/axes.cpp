@@ -18,7 +18,7 @@ std::vector<Axes> sample_orders(const AxesWanted& wanted) {
       tensor::pixels({.n = 1, .d = wanted.shape.d, .h = wanted.shape.h, .w = wanted.shape.w}) == 1;
   std::vector<Axes> orders;
   if (wanted.shape.c == 1) {
-    if (single_pixel) orders.push_back({});
+    if (single_pixel) orders.emplace_back();
     orders.push_back(spatial);
   }
   if (single_pixel) orders.push_back({Dim::c});

@@ -8,11 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
+#include <fstream>
 
 namespace orthant::data {
 namespace {
@@ -21,11 +22,8 @@ using base::Exit;
 using base::fail;
 
 std::int64_t address_space_bytes() {
-  long long pages = 0;
-  std::FILE* file = std::fopen("/proc/self/statm", "re");
-  if (file == nullptr) return 0;
-  if (std::fscanf(file, "%lld", &pages) != 1) pages = 0;
-  std::fclose(file);
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
   return pages * ::sysconf(_SC_PAGESIZE);
 }
 

@@ -223,7 +223,7 @@ std::string format_of(const std::string& path) {
 
 /// The format that all sources have.
 std::string format_of(const Conversion& conversion) {
-  const std::string format = format_of(conversion.sources.front());
+  std::string format = format_of(conversion.sources.front());
   for (const std::string& path : conversion.sources) {
     if (format_of(path) != format) fail(Exit::usage, "the sources are of several kinds; convert one kind at a time");
   }

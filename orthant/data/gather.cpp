@@ -9,6 +9,7 @@
 #include <cassert>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 namespace orthant::data {
 namespace {
@@ -87,7 +88,13 @@ class Walk {
   using Item = typename Convert::Item;
 
   Walk(const Stored& from, const Box& box, const Fetch& fetch, const Layout& to, Item* into, Convert convert)
-      : from_(from), box_(box), extents_(extents_of(box)), fetch_(fetch), to_(to), into_(into), convert_(convert) {
+      : from_(from),
+        box_(box),
+        extents_(extents_of(box)),
+        fetch_(fetch),
+        to_(to),
+        into_(into),
+        convert_(std::move(convert)) {
     const Layout& file = from.layout;
     rows_joined_ = extents_.w == file.extents.w && to.strides.h == to.strides.w * extents_.w;
     slices_joined_ = rows_joined_ && extents_.h == file.extents.h && to.strides.d == to.strides.h * extents_.h;
