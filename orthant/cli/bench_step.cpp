@@ -187,8 +187,8 @@ void run_bench_step(const BenchStepArguments& arguments, comm::Comm& comm) {
     train::initialise_weights(*made, graph, 1);
     train::DataOptions data;
     data.samples = graph.nodes.front().shape.n;
-    const auto dataset = train::open_data(data, graph);
-    train::Loader(*dataset, graph, false, 1).load(1, *made);
+    const auto dataset = train::open_data(data, graph, "");
+    train::Loader(*dataset, graph, {}).load(1, *made);
     return made;
   });
   Measurement result = measure(arguments, *engine, comm);

@@ -95,7 +95,7 @@ void run_step(const StepArguments& arguments, comm::Comm& comm) {
     } else {
       train::load_weights(*made, graph, arguments.weights);
     }
-    train::Loader(dataset, graph, false, 0).load(1, *made);
+    train::Loader(dataset, graph, {}).load(1, *made);
     return made;
   });
   engine->run({.step = 1, .seed = arguments.seed, .learning_rate = 0});

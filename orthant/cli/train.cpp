@@ -72,8 +72,8 @@ void check_train(const TrainArguments& arguments, int ranks) {
   const train::RunFile run = train::load_run(arguments.run, arguments.overrides);
   const model::Graph graph = model::load_network(run.model, run.network);
   plan_for(arguments.parallel, graph, ranks);
-  const auto dataset = train::open_data(run.data, graph);
-  const train::Loader loader(*dataset, graph, run.data.shuffle, run.seed);
+  const auto dataset = train::open_data(run.data, graph, train::survey_data(run.data));
+  const train::Loader loader(*dataset, graph, {.shuffle = run.data.shuffle, .seed = run.seed});
 }
 
 void run_train(const TrainArguments& arguments, comm::Comm& comm) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "orthant/tensor/shape.hpp"
+#include "orthant/tensor/box.hpp"
 
 #include <cstdint>
 #include <span>
@@ -16,7 +16,9 @@ struct SampleShape {
   std::int64_t classes = 0;  ///< of labels
 };
 
-/// Samples by index. A target is values or labels, as the network's loss wants it.
+/// Samples by index, read by box: a rank takes what it needs and no more. Boxes are in the sample's coordinates (n is
+/// ignored) and are dense and channels-last in memory. A target is values or labels, as the network's loss wants it.
+/// Several threads may read at once.
 class Dataset {
  public:
   Dataset() = default;
@@ -25,11 +27,13 @@ class Dataset {
   virtual ~Dataset() = default;
 
   [[nodiscard]] virtual std::int64_t samples() const = 0;
-  /// One sample's source in channels-last order.
-  virtual void read_input(std::int64_t sample, std::span<float> into) const = 0;
-  /// Its target in channels-last order.
-  virtual void read_values(std::int64_t sample, std::span<float> into) const = 0;
-  virtual void read_labels(std::int64_t sample, std::span<std::int32_t> into) const = 0;
+  /// `box` of a sample's source.
+  virtual void read_input(std::int64_t sample, const tensor::Box& box, std::span<float> into) const = 0;
+  /// `box` of its target.
+  virtual void read_values(std::int64_t sample, const tensor::Box& box, std::span<float> into) const = 0;
+  virtual void read_labels(std::int64_t sample, const tensor::Box& box, std::span<std::int32_t> into) const = 0;
+  /// Bytes of samples taken from files so far.
+  [[nodiscard]] virtual std::int64_t bytes_read() const { return 0; }
 };
 
 }  // namespace orthant::data

@@ -1,13 +1,13 @@
 #include "orthant/data/npy.hpp"
 
 #include "orthant/base/error.hpp"
-
 #include "orthant/base/format.hpp"
+#include "orthant/data/file_fetch.hpp"
+#include "orthant/data/gather.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cmath>
 #include <cstring>
 
 namespace orthant::data {
@@ -18,7 +18,6 @@ using base::fail;
 
 constexpr std::array<unsigned char, 6> magic{0x93, 'N', 'U', 'M', 'P', 'Y'};
 constexpr std::int64_t most_header_bytes = 1 << 20;
-constexpr std::int64_t piece_bytes = 1 << 20;
 
 struct HeaderText {
   std::string text;
@@ -70,12 +69,6 @@ std::int64_t check_size(const NpyHeader& header, const InputFile& file, std::int
   return items;
 }
 
-bool all_finite(const float* values, std::int64_t count, std::int64_t stride) {
-  bool finite = true;
-  for (std::int64_t i = 0; i < count; ++i) finite &= std::isfinite(values[i * stride]);
-  return finite;
-}
-
 }  // namespace
 
 std::string extents_text(const std::vector<std::int64_t>& extents) {
@@ -93,78 +86,27 @@ NpyFile::NpyFile(const std::string& path) : file_(path) {
   }
 }
 
-std::string NpyFile::place(std::int64_t item) const {
-  std::vector<std::int64_t> index(extents().size());
-  for (std::size_t dim = index.size(); dim-- > 0; item /= extents()[dim]) index[dim] = item % extents()[dim];
-  return fmt::format("'{}' at [{}]", path(), fmt::join(index, ", "));
+std::int64_t NpyFile::read(const tensor::Layout& layout, const tensor::Box& box, std::span<float> into) const {
+  assert(static_cast<std::int64_t>(into.size()) == tensor::volume(box));
+  FileFetch fetch(file_, data_begin_);
+  const auto bad = gather({.type = header_.type, .layout = layout}, box, std::ref(fetch),
+                          tensor::channels_last(tensor::extents_of(box)), into.data());
+  if (bad) fail_not_finite({path(), extents()}, layout, *bad);
+  return fetch.bytes();
 }
 
-void NpyFile::read_strided(std::int64_t first, std::int64_t count, float* into, std::int64_t stride) const {
-  const std::int64_t size = bytes_of(header_.type);
-  if (header_.type == NumberType::f32 && stride == 1) {
-    file_.read(data_begin_ + first * size, std::as_writable_bytes(std::span(into, static_cast<std::size_t>(count))));
-  } else {
-    std::vector<std::byte> piece(static_cast<std::size_t>(count * size));
-    file_.read(data_begin_ + first * size, piece);
-    convert(header_.type, piece, into, stride);
-  }
-  if (all_finite(into, count, stride)) return;
-  std::int64_t bad = 0;
-  while (std::isfinite(into[bad * stride])) ++bad;
-  fail(Exit::bad_data, "{} holds {}; only finite numbers can be trained on", place(first + bad), into[bad * stride]);
-}
-
-void NpyFile::read(std::int64_t first, std::span<float> into) const {
-  const auto count = static_cast<std::int64_t>(into.size());
-  assert(first >= 0 && first + count <= items_);
-  constexpr std::int64_t piece = piece_bytes / 8;
-  for (std::int64_t begin = 0; begin < count; begin += piece) {
-    read_strided(first + begin, std::min(piece, count - begin), into.data() + begin, 1);
-  }
-}
-
-void NpyFile::read_channels_last(std::int64_t first, const tensor::Shape& block, std::span<float> into) const {
-  assert(static_cast<std::int64_t>(into.size()) == tensor::volume(block));
-  const std::int64_t pixels = block.d * block.h * block.w;
-  if (block.c == 1 || pixels == 1) return read(first, into);
-  // All channels of a run of pixels at a time: what is written stays in cache until its last channel has come.
-  const std::int64_t piece = std::max<std::int64_t>(4096, piece_bytes / 8 / block.c);
-  for (std::int64_t n = 0; n < block.n; ++n) {
-    for (std::int64_t begin = 0; begin < pixels; begin += piece) {
-      const std::int64_t count = std::min(piece, pixels - begin);
-      for (std::int64_t c = 0; c < block.c; ++c) {
-        float* to = into.data() + (n * pixels + begin) * block.c + c;
-        read_strided(first + (n * block.c + c) * pixels + begin, count, to, block.c);
-      }
-    }
-  }
-}
-
-void NpyFile::read_labels(std::int64_t first, std::int64_t classes, std::span<std::int32_t> into) const {
-  const auto count = static_cast<std::int64_t>(into.size());
-  assert(first >= 0 && first + count <= items_);
-  if (!is_integer(header_.type))
+std::int64_t NpyFile::read_labels(const tensor::Layout& layout, const tensor::Box& box, std::int64_t classes,
+                                  std::span<std::int32_t> into) const {
+  assert(static_cast<std::int64_t>(into.size()) == tensor::volume(box));
+  if (!is_integer(header_.type)) {
     fail(Exit::bad_data, "'{}' has {} numbers, but labels must be integers; save it with astype('int64')", path(),
          name_of(header_.type));
-  const std::int64_t size = bytes_of(header_.type);
-  constexpr std::int64_t piece = piece_bytes / 8;
-  std::vector<std::byte> bytes;
-  std::vector<std::int64_t> values;
-  for (std::int64_t begin = 0; begin < count; begin += piece) {
-    const std::int64_t some = std::min(piece, count - begin);
-    bytes.resize(static_cast<std::size_t>(some * size));
-    values.resize(static_cast<std::size_t>(some));
-    file_.read(data_begin_ + (first + begin) * size, bytes);
-    convert(header_.type, bytes, values.data(), 1);
-    for (std::int64_t i = 0; i < some; ++i) {
-      const std::int64_t label = values[static_cast<std::size_t>(i)];
-      if (label < 0 || label >= classes) {
-        fail(Exit::bad_data, "{} holds label {}, but the network has classes 0 to {}", place(first + begin + i), label,
-             classes - 1);
-      }
-      into[static_cast<std::size_t>(begin + i)] = static_cast<std::int32_t>(label);
-    }
   }
+  FileFetch fetch(file_, data_begin_);
+  const auto bad = gather_labels({.type = header_.type, .layout = layout}, box, std::ref(fetch),
+                                 tensor::channels_last(tensor::extents_of(box)), into.data(), classes);
+  if (bad) fail_no_class({path(), extents()}, layout, *bad, classes);
+  return fetch.bytes();
 }
 
 void write_npy(const std::string& path, const std::vector<std::int64_t>& extents, std::span<const float> items) {

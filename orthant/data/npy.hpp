@@ -2,7 +2,7 @@
 
 #include "orthant/data/file.hpp"
 #include "orthant/data/number.hpp"
-#include "orthant/tensor/shape.hpp"
+#include "orthant/tensor/layout.hpp"
 
 #include <span>
 #include <string>
@@ -21,7 +21,7 @@ struct NpyHeader {
 NpyHeader parse_npy_header(const std::string& text, const std::string& path);
 
 /// An array on disk, C order. The constructor refuses whatever does not fit the file's size; nothing is read before
-/// it is asked for. Positions count items in the file's order.
+/// it is asked for.
 class NpyFile {
  public:
   explicit NpyFile(const std::string& path);
@@ -30,17 +30,18 @@ class NpyFile {
   [[nodiscard]] const std::vector<std::int64_t>& extents() const { return header_.extents; }
   [[nodiscard]] std::int64_t items() const { return items_; }
 
-  /// Items from `first` on, in the file's order. Throws Error naming the place of a NaN or infinity.
-  void read(std::int64_t first, std::span<float> into) const;
-  /// The same for a block of NCDHW items that becomes NDHWC in memory, a piece at a time.
-  void read_channels_last(std::int64_t first, const tensor::Shape& block, std::span<float> into) const;
+  [[nodiscard]] NumberType type() const { return header_.type; }
+
+  /// `box` of the file's items, which lie as `layout` says, dense and channels-last. Returns the bytes taken from the
+  /// file. Throws Error naming the place of a NaN or infinity.
+  // NOLINTNEXTLINE(modernize-use-nodiscard): few count
+  std::int64_t read(const tensor::Layout& layout, const tensor::Box& box, std::span<float> into) const;
   /// Class indices; throws Error naming the place of one outside [0, classes).
-  void read_labels(std::int64_t first, std::int64_t classes, std::span<std::int32_t> into) const;
+  // NOLINTNEXTLINE(modernize-use-nodiscard): few count
+  std::int64_t read_labels(const tensor::Layout& layout, const tensor::Box& box, std::int64_t classes,
+                           std::span<std::int32_t> into) const;
 
  private:
-  void read_strided(std::int64_t first, std::int64_t count, float* into, std::int64_t stride) const;
-  [[nodiscard]] std::string place(std::int64_t item) const;
-
   InputFile file_;
   NpyHeader header_;
   std::int64_t data_begin_ = 0;

@@ -2,8 +2,6 @@
 
 #include "orthant/base/error.hpp"
 
-#include <glob.h>
-
 #include <utility>
 
 namespace orthant::data {
@@ -11,6 +9,7 @@ namespace {
 
 using base::Exit;
 using base::fail;
+using tensor::Box;
 
 std::vector<std::int64_t> trimmed(std::vector<std::int64_t> extents) {
   while (extents.size() > 1 && extents.back() == 1) extents.pop_back();
@@ -39,6 +38,17 @@ void check_extents(const NpyFile& file, std::vector<std::int64_t> wanted, const 
        text);
 }
 
+/// All samples of a file, as they lie in it.
+tensor::Layout file_layout(const NpyFile& file, tensor::Shape sample) {
+  sample.n = file.extents().front();
+  return tensor::channels_first(sample);
+}
+
+Box at_sample(Box box, std::int64_t sample) {
+  box.set(tensor::Dim::n, {sample, sample + 1});
+  return box;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> input_extents(const SampleShape& shape, std::int64_t samples) {
@@ -55,17 +65,6 @@ void check_inputs(const NpyFile& file, const SampleShape& shape) {
 
 void check_targets(const NpyFile& file, const SampleShape& shape) {
   check_extents(file, target_extents(shape, 1), shape.labels ? "labels" : "targets");
-}
-
-std::vector<std::string> matching_paths(const std::string& pattern) {
-  if (pattern.find_first_of("*?") == std::string::npos) return {pattern};
-  glob_t found{};
-  const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
-  std::vector<std::string> paths;
-  if (status == 0) paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  if (paths.empty()) fail(Exit::missing_input, "no file matches '{}'", pattern);
-  return paths;
 }
 
 NpyDataset::NpyDataset(const std::vector<std::string>& inputs, const std::vector<std::string>& targets,
@@ -99,28 +98,28 @@ NpyDataset::Place NpyDataset::find(const std::vector<Part>& parts, std::int64_t 
     if (file.extents().empty() || file.extents().front() != part.samples) {
       fail(Exit::bad_data, "'{}' has changed since the run began", part.path);
     }
-    const std::int64_t items = file.items() / part.samples;
-    return {std::move(file), sample * items};
+    return {std::move(file), sample};
   }
   fail(Exit::internal, "sample {} past the end of the data", sample);
 }
 
-void NpyDataset::read_input(std::int64_t sample, std::span<float> into) const {
+void NpyDataset::read_input(std::int64_t sample, const Box& box, std::span<float> into) const {
   const Place place = find(inputs_, sample);
   check_inputs(place.file, shape_);
-  place.file.read_channels_last(place.first, shape_.input, into);
+  bytes_read_ += place.file.read(file_layout(place.file, shape_.input), at_sample(box, place.sample), into);
 }
 
-void NpyDataset::read_values(std::int64_t sample, std::span<float> into) const {
+void NpyDataset::read_values(std::int64_t sample, const Box& box, std::span<float> into) const {
   const Place place = find(targets_, sample);
   check_targets(place.file, shape_);
-  place.file.read_channels_last(place.first, shape_.target, into);
+  bytes_read_ += place.file.read(file_layout(place.file, shape_.target), at_sample(box, place.sample), into);
 }
 
-void NpyDataset::read_labels(std::int64_t sample, std::span<std::int32_t> into) const {
+void NpyDataset::read_labels(std::int64_t sample, const Box& box, std::span<std::int32_t> into) const {
   const Place place = find(targets_, sample);
   check_targets(place.file, shape_);
-  place.file.read_labels(place.first, shape_.classes, into);
+  bytes_read_ += place.file.read_labels(file_layout(place.file, shape_.target), at_sample(box, place.sample),
+                                        shape_.classes, into);
 }
 
 }  // namespace orthant::data

@@ -4,6 +4,7 @@
 #include "orthant/data/npy.hpp"
 #include "orthant/tensor/shape.hpp"
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,6 @@ std::vector<std::int64_t> target_extents(const SampleShape& shape, std::int64_t 
 void check_inputs(const NpyFile& file, const SampleShape& shape);
 void check_targets(const NpyFile& file, const SampleShape& shape);
 
-/// The paths that a pattern with * or ? stands for, sorted; the path itself if it has neither. Throws Error if
-/// none matches.
-std::vector<std::string> matching_paths(const std::string& pattern);
-
 /// Samples of npy files whose first dim counts samples, one file after the other. Files are opened when they are
 /// read, so that their number has no limit.
 class NpyDataset final : public Dataset {
@@ -29,9 +26,10 @@ class NpyDataset final : public Dataset {
   NpyDataset(const std::vector<std::string>& inputs, const std::vector<std::string>& targets, const SampleShape& shape);
 
   [[nodiscard]] std::int64_t samples() const override { return samples_; }
-  void read_input(std::int64_t sample, std::span<float> into) const override;
-  void read_values(std::int64_t sample, std::span<float> into) const override;
-  void read_labels(std::int64_t sample, std::span<std::int32_t> into) const override;
+  void read_input(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
+  void read_values(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
+  void read_labels(std::int64_t sample, const tensor::Box& box, std::span<std::int32_t> into) const override;
+  [[nodiscard]] std::int64_t bytes_read() const override { return bytes_read_; }
 
  private:
   struct Part {
@@ -40,7 +38,7 @@ class NpyDataset final : public Dataset {
   };
   struct Place {
     NpyFile file;
-    std::int64_t first;  ///< the sample's first item
+    std::int64_t sample;  ///< in the file
   };
   static Place find(const std::vector<Part>& parts, std::int64_t sample);
 
@@ -48,6 +46,7 @@ class NpyDataset final : public Dataset {
   std::vector<Part> inputs_;
   std::vector<Part> targets_;
   std::int64_t samples_ = 0;
+  mutable std::atomic<std::int64_t> bytes_read_ = 0;
 };
 
 }  // namespace orthant::data

@@ -32,11 +32,17 @@ struct Bfloat {
 template <class From, class To>
 void convert_all(std::span<const std::byte> from, To* to, std::int64_t stride) {
   const auto count = static_cast<std::int64_t>(from.size() / sizeof(From));
-  for (std::int64_t i = 0; i < count; ++i) {
+  const auto item = [&](std::int64_t i) {
     From value{};
     std::memcpy(&value, from.data() + static_cast<std::size_t>(i) * sizeof(From), sizeof(From));
-    to[i * stride] = static_cast<To>(value);  // NOLINT(bugprone-signed-char-misuse): int8 is a number here
+    return static_cast<To>(value);  // NOLINT(bugprone-signed-char-misuse): int8 is a number here
+  };
+  // A loop of its own, which compilers can vectorise.
+  if (stride == 1) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = item(i);
+    return;
   }
+  for (std::int64_t i = 0; i < count; ++i) to[i * stride] = item(i);
 }
 
 template <class To>
@@ -59,7 +65,23 @@ void convert_any(NumberType type, std::span<const std::byte> from, To* to, std::
   }
 }
 
+/// True if a float is NaN or infinite: all bits of its exponent are set then.
+bool is_bad(const float& number) {
+  constexpr std::uint32_t exponent = 0x7F800000U;
+  return (std::bit_cast<std::uint32_t>(number) & exponent) == exponent;
+}
+
 }  // namespace
+
+bool all_finite(const float* numbers, std::int64_t count, std::int64_t stride) {
+  std::uint32_t bad = 0;
+  if (stride == 1) {
+    for (std::int64_t i = 0; i < count; ++i) bad |= is_bad(numbers[i]) ? 1U : 0U;
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) bad |= is_bad(numbers[i * stride]) ? 1U : 0U;
+  }
+  return bad == 0;
+}
 
 std::int64_t bytes_of(NumberType type) {
   switch (type) {

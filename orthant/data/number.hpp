@@ -17,4 +17,7 @@ const char* name_of(NumberType type);
 void convert(NumberType type, std::span<const std::byte> from, float* to, std::int64_t stride);
 void convert(NumberType type, std::span<const std::byte> from, std::int64_t* to, std::int64_t stride);
 
+/// True if none of the numbers, `stride` apart, is NaN or infinite.
+bool all_finite(const float* numbers, std::int64_t count, std::int64_t stride = 1);
+
 }  // namespace orthant::data

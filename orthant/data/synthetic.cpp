@@ -167,34 +167,30 @@ void draw_input(const SampleShape& shape, std::uint64_t seed, std::uint64_t key,
 SyntheticDataset::SyntheticDataset(const SampleShape& shape, std::int64_t samples, std::uint64_t seed)
     : shape_(shape), samples_(samples), seed_(seed) {}
 
-void SyntheticDataset::make_input(std::int64_t sample, const tensor::Box& box, std::span<float> into) const {
+void SyntheticDataset::read_input(std::int64_t sample, const tensor::Box& box, std::span<float> into) const {
   const std::uint64_t key = keyed(seed_, static_cast<std::uint64_t>(sample));
   draw_input(shape_, seed_, key, box, into);
   add_noise(shape_.input, box, keyed(key, noise_stream), into);
 }
 
-void SyntheticDataset::read_input(std::int64_t sample, std::span<float> into) const {
-  make_input(sample, tensor::whole(shape_.input), into);
-}
-
-void SyntheticDataset::read_values(std::int64_t sample, std::span<float> into) const {
+void SyntheticDataset::read_values(std::int64_t sample, const tensor::Box& box, std::span<float> into) const {
   const std::uint64_t key = keyed(seed_, static_cast<std::uint64_t>(sample));
   if (per_sample(shape_)) {
     for (std::size_t k = 0; k < into.size(); ++k)
-      into[k] = static_cast<float>(target_value(key, static_cast<std::int64_t>(k)));
+      into[k] = static_cast<float>(target_value(key, box.lo.c + static_cast<std::int64_t>(k)));
     return;
   }
   std::vector<Field> fields(static_cast<std::size_t>(shape_.target.c), value_fields(shape_, key).front());
-  draw(fields, spatial(shape_.target), tensor::whole(shape_.target), into);
+  draw(fields, spatial(shape_.target), box, into);
 }
 
-void SyntheticDataset::read_labels(std::int64_t sample, std::span<std::int32_t> into) const {
+void SyntheticDataset::read_labels(std::int64_t sample, const tensor::Box& box, std::span<std::int32_t> into) const {
   const std::uint64_t key = keyed(seed_, static_cast<std::uint64_t>(sample));
   if (per_sample(shape_)) {
     into[0] = static_cast<std::int32_t>(class_of(shape_, key));
     return;
   }
-  for_each_label(make_balls(shape_, key), spatial(shape_.target), tensor::whole(shape_.target),
+  for_each_label(make_balls(shape_, key), spatial(shape_.target), box,
                  [&](std::int64_t pixel, std::int32_t label) { into[static_cast<std::size_t>(pixel)] = label; });
 }
 

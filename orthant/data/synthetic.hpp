@@ -1,7 +1,6 @@
 #pragma once
 
 #include "orthant/data/dataset.hpp"
-#include "orthant/tensor/box.hpp"
 
 namespace orthant::data {
 
@@ -16,12 +15,9 @@ class SyntheticDataset final : public Dataset {
   SyntheticDataset(const SampleShape& shape, std::int64_t samples, std::uint64_t seed);
 
   [[nodiscard]] std::int64_t samples() const override { return samples_; }
-  void read_input(std::int64_t sample, std::span<float> into) const override;
-  void read_values(std::int64_t sample, std::span<float> into) const override;
-  void read_labels(std::int64_t sample, std::span<std::int32_t> into) const override;
-
-  /// The part of a sample's source inside `box` (n is ignored), channels-last.
-  void make_input(std::int64_t sample, const tensor::Box& box, std::span<float> into) const;
+  void read_input(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
+  void read_values(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
+  void read_labels(std::int64_t sample, const tensor::Box& box, std::span<std::int32_t> into) const override;
 
  private:
   SampleShape shape_;

@@ -39,11 +39,11 @@ std::unique_ptr<engine::Engine> make_engine(const RunFile& run, const Job& job, 
 
 /// What every rank works with, made and checked before the first step.
 struct Session {
-  Session(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
+  Session(const RunFile& run, const std::string& survey, comm::Comm& comm, const TrainOptions& options)
       : graph(model::load_network(run.model, run.network)),
         plan(options.plan(graph)),
-        dataset(open_data(run.data, graph)),
-        loader(*dataset, graph, run.data.shuffle, run.seed),
+        dataset(open_data(run.data, graph, survey)),
+        loader(*dataset, graph, {.shuffle = run.data.shuffle, .seed = run.seed, .augment = run.data.augment}),
         steps(run.steps > 0 ? run.steps : base::checked_mul(run.epochs, loader.steps_per_epoch())),
         schedule(schedule::lower(graph, plan, comm.rank(), {.optimizer = run.optimizer})) {}
 
@@ -117,7 +117,8 @@ bool stop_asked(comm::Comm& comm, const StopSignal& stop) {
 
 Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options) {
   const auto trace_file = comm::agree(comm, [&] { return open_trace(options.trace_path, comm); });
-  const auto session = comm::agree(comm, [&] { return std::make_unique<Session>(run, comm, options); });
+  const std::string survey = comm::on_root(comm, [&] { return survey_data(run.data); });
+  const auto session = comm::agree(comm, [&] { return std::make_unique<Session>(run, survey, comm, options); });
   const Job job{session->graph, session->plan, comm};
   options.prepare(session->schedule, comm);
   const auto made =

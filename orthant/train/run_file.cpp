@@ -3,7 +3,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/data/file.hpp"
-#include "orthant/model/fields.hpp"
+#include "orthant/train/run_fields.hpp"
 
 #include <limits>
 
@@ -12,46 +12,8 @@ namespace {
 
 using model::Document;
 using model::Fields;
-using Words = std::vector<std::string>;
 
 constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-
-std::int64_t integer_in(const Fields& fields, const std::string& key, std::int64_t fallback, std::int64_t low,
-                        std::int64_t high) {
-  const std::int64_t value = fields.integer_or(key, fallback);
-  if (fields.find(key) != nullptr && (value < low || value > high)) {
-    fields.refuse(*fields.find(key), fmt::format("{} is {}; it must be from {} to {}", key, value, low, high));
-  }
-  return value;
-}
-
-double number_in(const Fields& fields, const std::string& key, double fallback, double low, double high) {
-  const double value = fields.number_or(key, fallback);
-  if (fields.find(key) != nullptr && (value < low || value > high)) {
-    fields.refuse(*fields.find(key), fmt::format("{} is {}; it must be from {} to {}", key, value, low, high));
-  }
-  return value;
-}
-
-std::uint64_t read_seed(const Fields& fields) {
-  return static_cast<std::uint64_t>(integer_in(fields, "seed", 1, 0, std::numeric_limits<std::int64_t>::max()));
-}
-
-std::string word_or(const Fields& fields, const std::string& key, const std::string& fallback) {
-  return fields.find(key) == nullptr ? fallback : fields.word(key);
-}
-
-std::size_t choice_or_first(const Fields& fields, const std::string& key, const Words& words) {
-  return fields.find(key) == nullptr ? 0 : fields.choice(*fields.find(key), key, words);
-}
-
-/// "optimizer: adam" is short for "optimizer: {kind: adam}".
-Document as_map(const Document& value, const std::string& key) {
-  if (value.kind != Document::Kind::scalar) return value;
-  Document map{.kind = Document::Kind::map, .line = value.line, .scalar = {}, .items = {}, .entries = {}};
-  map.entries.emplace_back(key, value);
-  return map;
-}
 
 model::Optimizer read_optimizer(const Document& value, const std::string& origin) {
   static const Words kinds{"sgd", "adam", "adamw"};
@@ -94,42 +56,6 @@ LearningRate read_learning_rate(const Document& value, const std::string& origin
   rate.every = integer_in(fields, "every", rate.every, 1, most);
   rate.warmup_steps = integer_in(fields, "warmup_steps", rate.warmup_steps, 0, most);
   return rate;
-}
-
-Words read_paths(const Fields& fields, const std::string& key) {
-  const Document& value = fields.need(key);
-  if (value.kind == Document::Kind::scalar) return {value.scalar};
-  if (value.kind != Document::Kind::list || value.items.empty())
-    fields.refuse(value, key + " must be a path or a list of paths");
-  Words paths;
-  for (const Document& item : value.items) paths.push_back(fields.word(item, key));
-  return paths;
-}
-
-DataOptions read_data(const Document& value, const std::string& origin) {
-  static const Words kinds{"synthetic", "npy"};
-  static const Words known{"kind", "samples", "seed", "inputs", "targets", "shuffle"};
-  const Document map = as_map(value, "kind");
-  const Fields fields(map, origin, known);
-  DataOptions data;
-  data.kind = static_cast<DataOptions::Kind>(choice_or_first(fields, "kind", kinds));
-  const bool npy = data.kind == DataOptions::Kind::npy;
-  for (const std::string key : {"samples", "seed"}) {
-    if (npy && fields.find(key) != nullptr)
-      fields.refuse(*fields.find(key), key + " belongs to synthetic data; remove it");
-  }
-  for (const std::string key : {"inputs", "targets"}) {
-    if (!npy && fields.find(key) != nullptr)
-      fields.refuse(*fields.find(key), key + " belongs to kind: npy; set it or remove this");
-  }
-  data.samples = integer_in(fields, "samples", data.samples, 1, most);
-  data.seed = read_seed(fields);
-  data.shuffle = fields.flag_or("shuffle", data.shuffle);
-  if (npy) {
-    data.inputs = read_paths(fields, "inputs");
-    data.targets = read_paths(fields, "targets");
-  }
-  return data;
 }
 
 model::SettingValues read_settings(const Document& value, const std::string& origin) {

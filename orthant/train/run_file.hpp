@@ -3,6 +3,7 @@
 #include "orthant/model/document.hpp"
 #include "orthant/model/network.hpp"
 #include "orthant/model/task.hpp"
+#include "orthant/train/data_options.hpp"
 #include "orthant/train/learning_rate.hpp"
 
 #include <cstdint>
@@ -10,17 +11,6 @@
 #include <vector>
 
 namespace orthant::train {
-
-/// Where samples come from.
-struct DataOptions {
-  enum class Kind { synthetic, npy };
-  Kind kind = Kind::synthetic;
-  std::int64_t samples = 64;                 ///< synthetic
-  std::uint64_t seed = 1;                    ///< synthetic
-  std::vector<std::string> inputs, targets;  ///< npy: paths or patterns
-  bool shuffle = true;                       ///< a new order every epoch
-  bool operator==(const DataOptions&) const = default;
-};
 
 /// What a run file says, with defaults filled in. docs/run-file.md describes every key.
 struct RunFile {

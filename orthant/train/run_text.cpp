@@ -62,13 +62,47 @@ Document rate_document(const LearningRate& rate) {
   return map.put("warmup_steps", rate.warmup_steps).document();
 }
 
+Document list_of(const std::vector<double>& numbers) {
+  Document list{.kind = Document::Kind::list, .line = 0, .scalar = {}, .items = {}, .entries = {}};
+  for (const double number : numbers) list.items.push_back(scalar(fmt::format("{}", number)));
+  return list;
+}
+
+Document transform_document(const data::Transform& transform) {
+  if (const auto* scale = std::get_if<data::Scale>(&transform)) return Writer().put("scale", scale->factor).document();
+  if (const auto* normalise = std::get_if<data::Normalise>(&transform)) {
+    const Writer numbers = Writer().put("mean", list_of(normalise->mean)).put("std", list_of(normalise->deviation));
+    return Writer().put("normalise", numbers.document()).document();
+  }
+  return scalar("log1p");
+}
+
+Document augment_document(const data::Augmentation& augment) {
+  std::vector<std::string> flips;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (augment.flip.at(i)) flips.emplace_back(tensor::name_of(tensor::spatial_dims.at(i)));
+  }
+  return Writer().put("flip", flips).put("permute", augment.permute).document();
+}
+
 Document data_document(const DataOptions& data) {
   Writer map;
-  if (data.kind == DataOptions::Kind::synthetic) {
-    map.put("kind", "synthetic").put("samples", data.samples).put("seed", data.seed);
-  } else {
-    map.put("kind", "npy").put("inputs", data.inputs).put("targets", data.targets);
+  switch (data.kind) {
+    case DataOptions::Kind::synthetic:
+      map.put("kind", "synthetic").put("samples", data.samples).put("seed", data.seed);
+      break;
+    case DataOptions::Kind::npy: map.put("kind", "npy").put("inputs", data.inputs).put("targets", data.targets); break;
+    case DataOptions::Kind::hdf5: map.put("kind", "hdf5").put("files", data.files); break;
   }
+  if (!data.hdf5.input_key.empty()) map.put("input_key", data.hdf5.input_key);
+  if (!data.hdf5.target_key.empty()) map.put("target_key", data.hdf5.target_key);
+  if (!data.hdf5.axes.empty()) map.put("axes", data.hdf5.axes);
+  if (!data.transforms.empty()) {
+    Document list{.kind = Document::Kind::list, .line = 0, .scalar = {}, .items = {}, .entries = {}};
+    for (const data::Transform& transform : data.transforms) list.items.push_back(transform_document(transform));
+    map.put("transforms", std::move(list));
+  }
+  if (data.augment.any()) map.put("augment", augment_document(data.augment));
   return map.put("shuffle", data.shuffle).document();
 }
 

@@ -33,12 +33,26 @@ TEST(NpyDataset, JoinsFilesAndTurnsChannelsLast) {
   std::vector<float> target(3);
 
   EXPECT_EQ(set.samples(), 3);
-  set.read_input(1, input);
-  set.read_values(1, target);
+  set.read_input(1, tensor::whole(flat_values.input), input);
+  set.read_values(1, tensor::whole(flat_values.target), target);
   EXPECT_EQ(input, (std::vector<float>{8, 12, 9, 13, 10, 14, 11, 15}));
   EXPECT_EQ(target, (std::vector<float>{3, 4, 5}));
-  set.read_input(2, input);
+  set.read_input(2, tensor::whole(flat_values.input), input);
   EXPECT_EQ(input, (std::vector<float>{0, 4, 1, 5, 2, 6, 3, 7}));
+}
+
+TEST(NpyDataset, ReadsTheBytesOfABoxAndNoMore) {
+  const test::TemporaryDirectory folder;
+  const NpyDataset set({write(folder, "a.npy", {2, 2, 2, 2})}, {write(folder, "t.npy", {2, 3})}, flat_values);
+  std::vector<float> input(2);
+  std::vector<float> target(2);
+
+  set.read_input(1, {.lo = {0, 0, 0, 0, 1}, .hi = {1, 1, 1, 2, 2}}, input);
+  EXPECT_EQ(input, (std::vector<float>{9, 11}));
+  EXPECT_EQ(set.bytes_read(), 8);
+  set.read_values(1, {.lo = {0, 1, 0, 0, 0}, .hi = {1, 3, 1, 1, 1}}, target);
+  EXPECT_EQ(target, (std::vector<float>{4, 5}));
+  EXPECT_EQ(set.bytes_read(), 8 + 12);
 }
 
 TEST(NpyDataset, AcceptsTrailingDimsOfOneCell) {
@@ -72,17 +86,7 @@ TEST(NpyDataset, NoticesAFileThatChanged) {
   std::vector<float> input(8);
   write(folder, "a.npy", {1, 2, 2, 2});
 
-  expect_error(Exit::bad_data, "has changed", [&] { set.read_input(0, input); });
-}
-
-TEST(MatchingPaths, SortsAndRefusesNothing) {
-  const test::TemporaryDirectory folder;
-  for (const char* name : {"b.npy", "a.npy", "c.txt"}) folder.write(name, "x");
-
-  EXPECT_EQ(data::matching_paths(folder.file("*.npy")),
-            (std::vector<std::string>{folder.file("a.npy"), folder.file("b.npy")}));
-  EXPECT_EQ(data::matching_paths("plain"), (std::vector<std::string>{"plain"}));
-  expect_error(Exit::missing_input, "no file matches", [&] { data::matching_paths(folder.file("*.h5")); });
+  expect_error(Exit::bad_data, "has changed", [&] { set.read_input(0, tensor::whole(flat_values.input), input); });
 }
 
 }  // namespace

@@ -37,13 +37,16 @@ TEST(Npy, ReadsWhatItWrote) {
 
   const NpyFile file(folder.file("a.npy"));
   std::vector<float> back(24);
-  file.read(0, back);
+  const tensor::Shape shape{.n = 1, .c = 1, .d = 2, .h = 3, .w = 4};
+  file.read(tensor::channels_first(shape), tensor::whole(shape), back);
 
   EXPECT_EQ(file.extents(), (std::vector<std::int64_t>{2, 3, 4}));
   EXPECT_EQ(back, items);
   std::vector<float> some(4);
-  file.read(5, some);
-  EXPECT_EQ(some, (std::vector<float>{1.5F, 2.5F, 3.5F, 4.5F}));
+  const std::int64_t bytes =
+      file.read(tensor::channels_first(shape), {.lo = {0, 0, 0, 1, 1}, .hi = {1, 1, 1, 3, 3}}, some);
+  EXPECT_EQ(some, (std::vector<float>{1.5F, 2.5F, 5.5F, 6.5F}));
+  EXPECT_EQ(bytes, 16);
 }
 
 TEST(Npy, ReadsAllVersionsAndOddHeaders) {
@@ -64,7 +67,7 @@ TEST(Npy, TurnsChannelsLastPieceByPiece) {
   data::write_npy(folder.file("a.npy"), {2, 3, 5, 97, 211}, items);
 
   std::vector<float> last(items.size());
-  NpyFile(folder.file("a.npy")).read_channels_last(0, shape, last);
+  NpyFile(folder.file("a.npy")).read(tensor::channels_first(shape), tensor::whole(shape), last);
 
   const std::int64_t pixels = shape.d * shape.h * shape.w;
   bool equal = true;
@@ -128,9 +131,11 @@ TEST(Npy, NamesThePlaceOfNumbersThatAreNotFinite) {
   data::write_npy(folder.file("nan.npy"), {2, 3, 4}, items);
   const NpyFile file(folder.file("nan.npy"));
 
-  expect_error(Exit::bad_data, "nan.npy' at [1, 1, 1] holds nan", [&] { file.read(0, items); });
-  expect_error(Exit::bad_data, "at [1, 1, 1]",
-               [&] { file.read_channels_last(0, {.n = 2, .c = 3, .d = 1, .h = 1, .w = 4}, items); });
+  for (const tensor::Shape shape :
+       {tensor::Shape{.n = 1, .c = 1, .d = 1, .h = 6, .w = 4}, tensor::Shape{.n = 2, .c = 3, .d = 1, .h = 1, .w = 4}}) {
+    expect_error(Exit::bad_data, "nan.npy' at [1, 1, 1] holds nan",
+                 [&] { file.read(tensor::channels_first(shape), tensor::whole(shape), items); });
+  }
 }
 
 TEST(Npy, ReadsLabelsAndRefusesThoseOutOfRange) {
@@ -139,17 +144,19 @@ TEST(Npy, ReadsLabelsAndRefusesThoseOutOfRange) {
   bytes[bytes.size() - 8] = 4;
   const NpyFile file(folder.write("labels.npy", bytes));
   std::vector<std::int32_t> labels(3);
+  const tensor::Layout layout = tensor::channels_first({.n = 3});
+  const tensor::Box all = tensor::whole({.n = 3});
 
-  file.read_labels(0, 5, labels);
+  file.read_labels(layout, all, 5, labels);
 
   EXPECT_EQ(labels, (std::vector<std::int32_t>{0, 0, 4}));
   expect_error(Exit::bad_data, "at [2] holds label 4, but the network has classes 0 to 3",
-               [&] { file.read_labels(0, 4, labels); });
+               [&] { file.read_labels(layout, all, 4, labels); });
   bytes.back() = '\xFF';
   const NpyFile negative(folder.write("negative.npy", bytes));
-  expect_error(Exit::bad_data, "holds label -", [&] { negative.read_labels(0, 5, labels); });
+  expect_error(Exit::bad_data, "holds label -", [&] { negative.read_labels(layout, all, 5, labels); });
   const NpyFile real(folder.write("real.npy", npy(with_type("<f4", "3"), 12)));
-  expect_error(Exit::bad_data, "labels must be integers", [&] { real.read_labels(0, 5, labels); });
+  expect_error(Exit::bad_data, "labels must be integers", [&] { real.read_labels(layout, all, 5, labels); });
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ constexpr SampleShape voxels{.input = {.n = 1, .c = 1, .d = 16, .h = 16, .w = 16
 
 std::vector<float> input_of(const SyntheticDataset& set, const SampleShape& shape, std::int64_t sample) {
   std::vector<float> items(static_cast<std::size_t>(tensor::volume(shape.input)));
-  set.read_input(sample, items);
+  set.read_input(sample, tensor::whole(shape.input), items);
   return items;
 }
 
@@ -49,7 +49,7 @@ TEST(Synthetic, MakesAnyBoxAsPartOfTheWhole) {
     const std::vector<float> whole = input_of(set, shape, 2);
     std::vector<float> items(static_cast<std::size_t>(tensor::volume(tensor::extents_of(part))));
 
-    set.make_input(2, part, items);
+    set.read_input(2, part, items);
 
     std::size_t item = 0;
     for (std::int64_t d = part.lo.d; d < part.hi.d; ++d) {
@@ -65,13 +65,27 @@ TEST(Synthetic, MakesAnyBoxAsPartOfTheWhole) {
   }
 }
 
+TEST(Synthetic, MakesAnyBoxOfLabels) {
+  const tensor::Box part{.lo = {0, 0, 2, 5, 3}, .hi = {1, 1, 13, 6, 16}};
+  const SyntheticDataset set(voxels, 1, 1);
+  std::vector<std::int32_t> whole(16 * 16 * 16);
+  std::vector<std::int32_t> labels(11 * 13);
+
+  set.read_labels(0, tensor::whole(voxels.target), whole);
+  set.read_labels(0, part, labels);
+
+  for (std::size_t d = 0; d < 11; ++d) {
+    for (std::size_t w = 0; w < 13; ++w) EXPECT_EQ(labels[d * 13 + w], whole[((d + 2) * 16 + 5) * 16 + w + 3]);
+  }
+}
+
 TEST(Synthetic, TargetsAreInTheInput) {
   const SyntheticDataset set(volume, 64, 1);
   double product = 0;
   for (std::int64_t sample = 0; sample < 64; ++sample) {
     const std::vector<float> items = input_of(set, volume, sample);
     std::vector<float> target(4);
-    set.read_values(sample, target);
+    set.read_values(sample, tensor::whole(volume.target), target);
     for (const float value : target) EXPECT_LE(std::abs(value), 1);
     product += std::accumulate(items.begin(), items.end(), 0.0) / static_cast<double>(items.size()) * target[0];
   }
@@ -83,14 +97,14 @@ TEST(Synthetic, UsesEveryClass) {
   std::set<std::int32_t> classes;
   for (std::int64_t sample = 0; sample < 64; ++sample) {
     std::vector<std::int32_t> label(1);
-    images.read_labels(sample, label);
+    images.read_labels(sample, tensor::whole(image.target), label);
     classes.insert(label[0]);
   }
   EXPECT_EQ(classes, (std::set<std::int32_t>{0, 1, 2, 3, 4}));
 
   const SyntheticDataset volumes(voxels, 1, 1);
   std::vector<std::int32_t> labels(16 * 16 * 16);
-  volumes.read_labels(0, labels);
+  volumes.read_labels(0, tensor::whole(voxels.target), labels);
   EXPECT_EQ(std::set<std::int32_t>(labels.begin(), labels.end()), (std::set<std::int32_t>{0, 1, 2}));
 }
 
@@ -98,7 +112,7 @@ TEST(Synthetic, BrightnessTellsTheClassOfAVoxel) {
   const SyntheticDataset set(voxels, 1, 1);
   const std::vector<float> items = input_of(set, voxels, 0);
   std::vector<std::int32_t> labels(items.size());
-  set.read_labels(0, labels);
+  set.read_labels(0, tensor::whole(voxels.target), labels);
 
   for (std::size_t i = 0; i < items.size(); ++i) EXPECT_NEAR(items[i], static_cast<float>(labels[i]) - 1, 0.26);
 }

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace orthant::test {
@@ -24,7 +25,7 @@ class TemporaryDirectory {
 
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
   std::string write(const std::string& name, const std::string& bytes) const {
-    data::write_text(file(name), bytes);
+    std::ofstream(file(name), std::ios::binary) << bytes;
     return file(name);
   }
 

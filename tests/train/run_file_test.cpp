@@ -61,11 +61,33 @@ save_every: 10
   EXPECT_EQ(run.save_every, 10);
 }
 
+TEST(RunFile, ReadsHdf5TransformsAndAugmentation) {
+  const RunFile run = read(R"(model: cosmoflow
+data:
+  kind: hdf5
+  files: [train, more/*.h5]
+  input_key: full
+  target_key: physPar
+  axes: CDHW
+  transforms: [log1p, {scale: 0.5}, {normalise: {mean: [1, 2], std: 3}}]
+  augment: {flip: [d, w], permute: true}
+)");
+
+  EXPECT_EQ(run.data.kind, DataOptions::Kind::hdf5);
+  EXPECT_EQ(run.data.files, (std::vector<std::string>{"train", "more/*.h5"}));
+  EXPECT_EQ(run.data.hdf5, (data::Hdf5Options{.input_key = "full", .target_key = "physPar", .axes = "CDHW"}));
+  EXPECT_EQ(run.data.transforms, (std::vector<data::Transform>{data::Log1p{}, data::Scale{0.5},
+                                                               data::Normalise{.mean = {1, 2}, .deviation = {3}}}));
+  EXPECT_EQ(run.data.augment, (data::Augmentation{.flip = {true, false, true}, .permute = true}));
+}
+
 TEST(RunFile, ReadsBackWhatItWrites) {
   for (const char* text :
        {"model: resnet18\ninput: 3x64x64\nepochs: 3\noptimizer: adam\nlearning_rate: 0.02\ndata: synthetic\n",
         "model: a.yaml\nsteps: 3\noptimizer: {momentum: 0.9, nesterov: true}\nsettings: {width: 2}\n"
-        "data: {kind: npy, inputs: 'x, y.npy', targets: '*.npy'}\nweights: w\noutput: o\n"}) {
+        "data: {kind: npy, inputs: 'x, y.npy', targets: '*.npy'}\nweights: w\noutput: o\n",
+        "model: m\ndata: {kind: hdf5, files: a, input_key: full, axes: DHWC, transforms: [log1p, {scale: 2}, "
+        "{normalise: {mean: 1, std: [1, 2]}}], augment: {flip: h}}\n"}) {
     const std::string written = model::to_text(to_document(read(text)));
 
     EXPECT_EQ(model::to_text(to_document(read(written))), written);
@@ -124,11 +146,21 @@ TEST(RunFile, ErrorsNameLineAndRemedy) {
       {"model: m\nlearning_rate: -1\n", "base is -1"},
       {"model: m\nlearning_rate: .nan\n", "must be a number"},
       {"model: m\nlearning_rate: {schedule: cosin}\n", "did you mean 'cosine'?"},
-      {"model: m\ndata: {kind: hdf5}\n", "unknown kind 'hdf5'"},
+      {"model: m\ndata: {kind: hdf5}\n", "key 'files' is missing"},
       {"model: m\ndata: {kind: npy, inputs: a}\n", "key 'targets' is missing"},
       {"model: m\ndata: {kind: npy, inputs: [], targets: b}\n", "inputs must be a path or a list of paths"},
       {"model: m\ndata: {inputs: a}\n", "inputs belongs to kind: npy"},
-      {"model: m\ndata: {kind: npy, inputs: a, targets: b, samples: 3}\n", "samples belongs to synthetic"},
+      {"model: m\ndata: {kind: npy, inputs: a, targets: b, samples: 3}\n", "samples belongs to kind: synthetic"},
+      {"model: m\ndata: {kind: npy, inputs: a, targets: b, files: c}\n", "files belongs to kind: hdf5"},
+      {"model: m\ndata: {kind: hdf5, files: a, axes: WHDC}\n", "run.yaml:2: axes is 'WHDC'"},
+      {"model: m\ndata: {transforms: [log]}\n", "unknown transform 'log'; did you mean 'log1p'?"},
+      {"model: m\ndata: {transforms: [scale]}\n", "scale needs numbers"},
+      {"model: m\ndata: {transforms: {log1p: 1}}\n", "log1p takes no value"},
+      {"model: m\ndata: {transforms: [{scale: 1, normalise: 2}]}\n", "an entry of its own"},
+      {"model: m\ndata: {transforms: {normalise: {mean: 0}}}\n", "key 'std' is missing"},
+      {"model: m\ndata: {transforms: {normalise: {mean: 0, std: [1, 0]}}}\n", "std is 0; it must be above 0"},
+      {"model: m\ndata: {augment: {flip: [x]}}\n", "unknown flip 'x'"},
+      {"model: m\ndata: {augment: {permut: true}}\n", "did you mean 'permute'?"},
       {"model: m\noverwrite: maybe\n", "must be true or false"},
       {"model: m\nseed: -4\n", "seed is -4"},
       {"model: m\nmodel: m\n", "run.yaml:2: "},

@@ -1,0 +1,15 @@
+#include "orthant/cli/data.hpp"
+
+#include "orthant/cli/commands.hpp"
+
+namespace orthant::cli {
+
+void add_data(CLI::App& app) {
+  CLI::App* data = app.add_subcommand("data", "Data sets: look into files, check them, convert them");
+  data->require_subcommand(1);
+  add_data_inspect(*data);
+  add_data_verify(*data);
+  add_data_convert(*data);
+}
+
+}  // namespace orthant::cli

@@ -1,0 +1,37 @@
+#include "orthant/cli/file_progress.hpp"
+
+#include "orthant/base/format.hpp"
+#include "orthant/train/progress.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+namespace orthant::cli {
+namespace {
+
+constexpr std::chrono::milliseconds terminal_pause{200};
+constexpr std::chrono::milliseconds file_pause{5000};
+
+}  // namespace
+
+FileProgress::FileProgress(std::string what) : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) != 0) {}
+
+FileProgress::~FileProgress() {
+  if (terminal_ && shown_) fmt::print(stderr, "\r\033[K");
+}
+
+void FileProgress::update(std::int64_t done, std::int64_t files) {
+  const Clock::time_point now = Clock::now();
+  if (now - last_shown_ < (terminal_ ? terminal_pause : file_pause)) return;
+  last_shown_ = now;
+  shown_ = true;
+  const double rate = static_cast<double>(done) / std::chrono::duration<double>(now - start_).count();
+  const std::string text = fmt::format("{} {} of {} files  {:.3g} files/s  {} left", what_, done, files, rate,
+                                       train::clock_text(static_cast<double>(files - done) / rate));
+  fmt::print(stderr, "{}{}{}", terminal_ ? "\r\033[K" : "", text, terminal_ ? "" : "\n");
+  std::fflush(stderr);
+}
+
+}  // namespace orthant::cli

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace orthant::cli {
+
+/// Files done of a long job: one line on stderr with the rate and the time left, in place on a terminal, every few
+/// seconds elsewhere; nothing for short jobs.
+class FileProgress {
+ public:
+  explicit FileProgress(std::string what);
+  FileProgress(const FileProgress&) = delete;
+  FileProgress& operator=(const FileProgress&) = delete;
+  ~FileProgress();
+
+  void update(std::int64_t done, std::int64_t files);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string what_;
+  bool terminal_, shown_ = false;
+  Clock::time_point start_ = Clock::now(), last_shown_ = start_;
+};
+
+}  // namespace orthant::cli

@@ -1,0 +1,22 @@
+#include "orthant/cli/file_reports.hpp"
+
+namespace orthant::cli {
+
+using base::Json;
+
+Json to_json(const data::FileReport& report) {
+  Json arrays = Json::array();
+  for (const data::ArrayReport& array : report.arrays) {
+    Json json{{"key", array.name}, {"type", array.type}, {"shape", array.extents}, {"storage", array.storage}};
+    if (!array.note.empty()) json["note"] = array.note;
+    if (array.statistics) {
+      json["least"] = array.statistics->least;
+      json["most"] = array.statistics->most;
+      json["mean"] = array.statistics->mean;
+    }
+    arrays.push_back(std::move(json));
+  }
+  return {{"path", report.path}, {"bytes", report.bytes}, {"arrays", arrays}, {"problems", report.problems}};
+}
+
+}  // namespace orthant::cli

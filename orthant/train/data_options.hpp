@@ -1,0 +1,32 @@
+#pragma once
+
+#include "orthant/data/hdf5_dataset.hpp"
+#include "orthant/data/orientation.hpp"
+#include "orthant/data/transform.hpp"
+#include "orthant/model/document.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace orthant::train {
+
+/// Where samples come from, and what is done to them.
+struct DataOptions {
+  enum class Kind { synthetic, npy, hdf5 };
+  Kind kind = Kind::synthetic;
+  std::int64_t samples = 64;                 ///< synthetic
+  std::uint64_t seed = 1;                    ///< synthetic
+  std::vector<std::string> inputs, targets;  ///< npy: paths or patterns
+  std::vector<std::string> files;            ///< hdf5: paths, patterns, directories or lists
+  data::Hdf5Options hdf5;
+  std::vector<data::Transform> transforms;
+  data::Augmentation augment;
+  bool shuffle = true;  ///< a new order every epoch
+  bool operator==(const DataOptions&) const = default;
+};
+
+/// Reads the value of a run's key `data`; `origin` names the run in messages.
+DataOptions read_data(const model::Document& value, const std::string& origin);
+
+}  // namespace orthant::train

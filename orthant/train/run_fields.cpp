@@ -1,0 +1,59 @@
+#include "orthant/train/run_fields.hpp"
+
+#include "orthant/base/format.hpp"
+
+#include <limits>
+
+namespace orthant::train {
+
+using model::Document;
+using model::Fields;
+
+std::int64_t integer_in(const Fields& fields, const std::string& key, std::int64_t fallback, std::int64_t low,
+                        std::int64_t high) {
+  const std::int64_t value = fields.integer_or(key, fallback);
+  if (fields.find(key) != nullptr && (value < low || value > high)) {
+    fields.refuse(*fields.find(key), fmt::format("{} is {}; it must be from {} to {}", key, value, low, high));
+  }
+  return value;
+}
+
+double number_in(const Fields& fields, const std::string& key, double fallback, double low, double high) {
+  const double value = fields.number_or(key, fallback);
+  if (fields.find(key) != nullptr && (value < low || value > high)) {
+    fields.refuse(*fields.find(key), fmt::format("{} is {}; it must be from {} to {}", key, value, low, high));
+  }
+  return value;
+}
+
+std::uint64_t read_seed(const Fields& fields) {
+  return static_cast<std::uint64_t>(integer_in(fields, "seed", 1, 0, std::numeric_limits<std::int64_t>::max()));
+}
+
+std::string word_or(const Fields& fields, const std::string& key, const std::string& fallback) {
+  return fields.find(key) == nullptr ? fallback : fields.word(key);
+}
+
+std::size_t choice_or_first(const Fields& fields, const std::string& key, const Words& words) {
+  return fields.find(key) == nullptr ? 0 : fields.choice(*fields.find(key), key, words);
+}
+
+/// "optimizer: adam" is short for "optimizer: {kind: adam}".
+Document as_map(const Document& value, const std::string& key) {
+  if (value.kind != Document::Kind::scalar) return value;
+  Document map{.kind = Document::Kind::map, .line = value.line, .scalar = {}, .items = {}, .entries = {}};
+  map.entries.emplace_back(key, value);
+  return map;
+}
+
+Words read_paths(const Fields& fields, const std::string& key) {
+  const Document& value = fields.need(key);
+  if (value.kind == Document::Kind::scalar) return {value.scalar};
+  if (value.kind != Document::Kind::list || value.items.empty())
+    fields.refuse(value, key + " must be a path or a list of paths");
+  Words paths;
+  for (const Document& item : value.items) paths.push_back(fields.word(item, key));
+  return paths;
+}
+
+}  // namespace orthant::train

@@ -1,0 +1,40 @@
+#include "orthant/data/gzip_file.hpp"
+
+#include "tests/data/temporary.hpp"
+
+namespace orthant {
+namespace {
+
+std::string unpacked(const std::string& path) {
+  const std::vector<std::byte> bytes = data::read_unpacked(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+TEST(GzipFile, ReadsPackedAndPlainFiles) {
+  const test::TemporaryDirectory folder;
+  std::string text;
+  for (std::uint64_t i = 0; i < 2'000'000; ++i) text += static_cast<char>(i * i >> 7U);
+
+  EXPECT_EQ(unpacked(folder.write("plain", text)), text);
+  EXPECT_EQ(unpacked(folder.write("packed", data::gzip(text))), text);
+  EXPECT_EQ(unpacked(folder.write("twice", data::gzip(text) + data::gzip("more"))), text + "more");
+  EXPECT_EQ(unpacked(folder.write("empty", "")), "");
+}
+
+TEST(GzipFile, RefusesDamage) {
+  const test::TemporaryDirectory folder;
+  const std::string packed = data::gzip(std::string(100'000, 'x') + "y");
+  std::string flipped = packed;
+  flipped[packed.size() / 2] ^= 1;
+
+  for (const std::string& bad : {packed.substr(0, packed.size() - 3), flipped, packed.substr(0, 12)}) {
+    test::expect_error(base::Exit::bad_data, "does not unpack", [&] { unpacked(folder.write("bad", bad)); });
+  }
+  test::expect_error(base::Exit::bad_data, "4 bytes after its gzip data",
+                     [&] { unpacked(folder.write("bad", packed + "tail")); });
+  test::expect_error(base::Exit::bad_data, "unpacks to more than 5000 bytes",
+                     [&] { data::read_unpacked(folder.write("bomb", packed), 5000); });
+}
+
+}  // namespace
+}  // namespace orthant

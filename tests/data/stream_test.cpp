@@ -1,0 +1,57 @@
+#include "orthant/data/stream.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+namespace orthant {
+namespace {
+
+using data::NumberType;
+
+TEST(Stream, ConvertsAsConvertDoes) {
+  std::vector<std::byte> bytes(2 * 300);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 73 + i / 7);
+  for (const NumberType type : {NumberType::i16, NumberType::u16, NumberType::u8, NumberType::f32}) {
+    for (std::size_t items = 0; items < 40; ++items) {
+      for (std::size_t offset = 0; offset < 5; ++offset) {
+        const auto size = static_cast<std::size_t>(data::bytes_of(type));
+        const auto from = std::span<const std::byte>(bytes).subspan(offset, items * size);
+        std::vector<float> expected(items + 1);
+        std::vector<float> streamed(items + 8, -1.5F);
+        data::convert(type, from, expected.data(), 1);
+        data::convert_past_caches(type, from, streamed.data() + offset);
+
+        for (std::size_t i = 0; i < offset; ++i) EXPECT_EQ(streamed[i], -1.5F);
+        for (std::size_t i = offset + items; i < streamed.size(); ++i) EXPECT_EQ(streamed[i], -1.5F);
+        EXPECT_EQ(std::memcmp(streamed.data() + offset, expected.data(), items * 4), 0);
+      }
+    }
+  }
+}
+
+TEST(Stream, InterleavesFourChannels) {
+  std::vector<float> lanes(4 * 64);
+  for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i] = static_cast<float>(i);
+  for (const bool past_caches : {false, true}) {
+    for (std::int64_t count = 0; count < 23; ++count) {
+      for (std::size_t offset = 0; offset < 5; ++offset) {
+        std::vector<float> into(4 * 23 + 8, -1);
+        data::interleave({lanes.data() + offset, lanes.data() + 64, lanes.data() + 128, lanes.data() + 192}, count,
+                         into.data() + offset, past_caches);
+
+        for (std::int64_t i = 0; i < count; ++i) {
+          for (std::int64_t c = 0; c < 4; ++c) {
+            const auto at = offset + static_cast<std::size_t>(4 * i + c);
+            EXPECT_EQ(into[at], static_cast<float>(64 * c + i + (c == 0 ? static_cast<std::int64_t>(offset) : 0)));
+          }
+        }
+        EXPECT_EQ(into[offset + static_cast<std::size_t>(4 * count)], -1);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace orthant
