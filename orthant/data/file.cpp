@@ -98,6 +98,17 @@ void OutputFile::commit() {
   sync_directory_of(path_);
 }
 
+void put_in_place(const std::string& temporary, const std::string& path) {
+  const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
+  const int reason = errno;
+  if (descriptor >= 0) ::close(descriptor);
+  if (!synced) fail(Exit::io, "cannot write '{}': {}", path, std::strerror(reason));
+  if (std::rename(temporary.c_str(), path.c_str()) != 0)
+    fail(Exit::io, "cannot write '{}': {}", path, std::strerror(errno));
+  sync_directory_of(path);
+}
+
 std::string read_text(const std::string& path, std::int64_t most_bytes) {
   const InputFile file(path);
   if (file.bytes() > most_bytes) {

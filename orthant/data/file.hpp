@@ -48,6 +48,9 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
+/// Syncs a finished file and renames it: from then on it is there under `path`, or it was never there.
+void put_in_place(const std::string& temporary, const std::string& path);
+
 /// The whole of a small text file; refuses more than `most_bytes`.
 std::string read_text(const std::string& path, std::int64_t most_bytes = 64 << 20);
 /// Atomically.
