@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   orthant::cli::add_train(app);
   orthant::cli::add_step(app);
   orthant::cli::add_bench(app);
+  orthant::cli::add_data(app);
   orthant::cli::add_doctor(app);
   return orthant::cli::run(app, argc, argv);
 }

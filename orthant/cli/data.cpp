@@ -1,0 +1,20 @@
+#include "orthant/cli/data.hpp"
+
+#include "orthant/cli/commands.hpp"
+
+namespace orthant::cli {
+
+void add_data(CLI::App& app) {
+  CLI::App* data = app.add_subcommand("data", "Data sets: make volumes to train on");
+  data->require_subcommand(1);
+  add_data_make(*data);
+}
+
+void add_data_make(CLI::App& data) {
+  CLI::App* make = data.add_subcommand("make", "Make samples: universes, or organs with their segmentation");
+  make->require_subcommand(1);
+  add_make_cosmology(*make);
+  add_make_organs(*make);
+}
+
+}  // namespace orthant::cli

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace orthant::cli {
+
+/// Each adds one command below `orthant data`, or below `orthant data make`.
+void add_data_make(CLI::App& data);
+void add_make_cosmology(CLI::App& make);
+void add_make_organs(CLI::App& make);
+
+}  // namespace orthant::cli
