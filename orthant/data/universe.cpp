@@ -20,6 +20,32 @@ std::uint64_t key_of(std::uint64_t seed, Stream stream) {
   return base::keyed(seed, static_cast<std::uint64_t>(stream));
 }
 
+/// Point `index` of Sobol's sequence in one of four dims, as a share of 2^32 (polynomials and first numbers of Joe and
+/// Kuo 2008): the first 2^n points have one in each of 2^n equal ranges.
+std::uint32_t sobol(std::uint32_t index, std::size_t dim) {
+  struct Start {
+    unsigned degree, coefficients;
+    std::array<std::uint32_t, 3> numbers;
+  };
+  constexpr std::array<Start, 4> starts{{{0, 0, {}}, {1, 0, {1}}, {2, 1, {1, 3}}, {3, 1, {1, 3, 1}}}};
+  const auto& [degree, coefficients, numbers] = starts[dim];
+  std::array<std::uint32_t, 32> directions{};
+  std::uint32_t point = 0;
+  for (unsigned bit = 0; bit < 32; ++bit) {
+    if (degree == 0) {
+      directions[bit] = 1U << (31 - bit);
+    } else if (bit < degree) {
+      directions[bit] = numbers[bit] << (31 - bit);
+    } else {
+      directions[bit] = directions[bit - degree] ^ (directions[bit - degree] >> degree);
+      for (unsigned i = 1; i < degree; ++i)
+        directions[bit] ^= ((coefficients >> (degree - 1 - i)) & 1U) * directions[bit - i];
+    }
+    if (((index >> bit) & 1U) != 0) point ^= directions[bit];
+  }
+  return point;
+}
+
 /// Particles are not expected to move farther, in Mpc/h; only the prediction of memory relies on it.
 constexpr double farthest_move = 80;
 
@@ -65,15 +91,11 @@ UniverseParameters parameters_of(const std::array<double, 4>& physical) {
 }
 
 UniverseParameters draw_parameters(std::uint64_t seed, std::int64_t universe) {
-  // The root of x^5 = x + 1: its powers spread points in four dims most evenly (Roberts 2018).
-  constexpr double golden = 1.1673039782614187;
   UniverseParameters parameters;
-  double step = 1;
   for (std::size_t i = 0; i < 4; ++i) {
-    step /= golden;
-    const double start = base::uniform(key_of(seed, Stream::parameters), i);
-    const double place = start + step * static_cast<double>(universe);
-    parameters.unit[i] = 2 * (place - std::floor(place)) - 1;
+    const auto shift = static_cast<std::uint32_t>(base::keyed(key_of(seed, Stream::parameters), i) >> 32U);
+    const std::uint32_t place = sobol(static_cast<std::uint32_t>(universe), i) ^ shift;
+    parameters.unit[i] = 2 * ((place + 0.5) * 0x1.0p-32) - 1;
     parameters.physical[i] = parameter_means[i] * (1 + parameter_spread * parameters.unit[i]);
   }
   return parameters;

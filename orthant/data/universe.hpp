@@ -37,7 +37,7 @@ struct UniverseParameters {
 inline constexpr std::array<double, 4> parameter_means{0.3089, 0.8159, 0.9667, 67.74};
 inline constexpr double parameter_spread = 0.3;
 
-/// Parameters of universe number `universe`: evenly spread (an additive recurrence), shifted by the seed.
+/// Parameters of universe number `universe`: evenly spread (Sobol's sequence), shifted by the seed.
 UniverseParameters draw_parameters(std::uint64_t seed, std::int64_t universe);
 UniverseParameters parameters_of(const std::array<double, 4>& physical);
 
