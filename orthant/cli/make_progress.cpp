@@ -28,8 +28,8 @@ MakeProgress::~MakeProgress() {
   if (terminal_ && shown_) fmt::print(stderr, "\n");
 }
 
-void MakeProgress::step() {
-  ++done_;
+void MakeProgress::step(std::int64_t samples) {
+  done_ += samples;
   if (comm::max(comm_, stop_.asked() ? 1 : 0) != 0) {
     throw comm::CollectiveError(base::Exit::stopped,
                                 fmt::format("stopped by a signal after {} of {} {}s; those are complete",

@@ -17,8 +17,9 @@ class MakeProgress {
   MakeProgress& operator=(const MakeProgress&) = delete;
   ~MakeProgress();
 
-  /// Collective. After each step of each sample. Throws CollectiveError (85) if a signal asked any rank to stop.
-  void step();
+  /// Collective. After a step of `samples` samples at once. Throws CollectiveError (85) if a signal asked any rank to
+  /// stop.
+  void step(std::int64_t samples = 1);
 
  private:
   using Clock = std::chrono::steady_clock;

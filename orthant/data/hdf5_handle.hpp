@@ -30,7 +30,11 @@ class Hdf5Handle {
   Close close_;
 };
 
-/// HDF5 prints nothing itself: errors are ours to report.
-inline void quiet_hdf5() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+/// To be called before any other call of HDF5. It prints nothing itself: errors are ours to report. And it does
+/// nothing when the process ends, because a file that cannot be written to its end crashes it there.
+inline void prepare_hdf5() {
+  H5dont_atexit();
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
 
 }  // namespace orthant::data

@@ -96,9 +96,14 @@ struct Hdf5Writer::State {
 };
 
 Hdf5Writer::Hdf5Writer(std::string path) : path_(std::move(path)), temporary_(path_ + ".part") {
-  quiet_hdf5();
+  prepare_hdf5();
   errno = 0;
-  const hid_t file = check_id(H5Fcreate(temporary_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), path_);
+  const hid_t file = H5Fcreate(temporary_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  if (file < 0) {
+    const std::string why = reason();
+    ::unlink(temporary_.c_str());
+    fail_write(path_, why);
+  }
   state_ = std::make_unique<State>(State{.file = Hdf5Handle(file, H5Fclose), .datasets = {}});
 }
 

@@ -56,10 +56,11 @@ void check_directory(const SetDirectory& directory) {
     });
   }
   std::error_code error;
-  const auto room = static_cast<std::int64_t>(fs::space(base, error).available);
-  if (!error && room < directory.bytes) {
+  const fs::space_info space = fs::space(base, error);
+  const bool has_size = !error && space.capacity > 0;
+  if (has_size && static_cast<std::int64_t>(space.available) < directory.bytes) {
     fail(Exit::io, "the files need {:.2f} GiB but '{}' has {:.2f} GiB left; make fewer or smaller samples",
-         gibibytes(directory.bytes), directory.path, gibibytes(room));
+         gibibytes(directory.bytes), directory.path, gibibytes(static_cast<std::int64_t>(space.available)));
   }
 }
 
