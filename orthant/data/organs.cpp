@@ -21,6 +21,14 @@ constexpr double air = 0.05, tissue = 0.45, lesion_brightness = 0.47;
 
 double dot(const Point& a, const Point& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
+Point random_direction(std::uint64_t key, std::uint64_t index) {
+  Point point{};
+  for (std::size_t i = 0; i < 3; ++i) point[i] = base::normal(key, 3 * index + i);
+  const double length = std::sqrt(dot(point, point));
+  for (double& component : point) component /= length;
+  return point;
+}
+
 /// Three perpendicular unit vectors in random directions: the rows of a turn about each axis.
 std::array<Point, 3> random_axes(std::uint64_t key) {
   std::array<double, 3> c{}, s{};
@@ -40,18 +48,18 @@ OrganScene::OrganScene(const OrganSettings& settings, std::int64_t sample)
     : settings_(settings), key_(base::keyed(base::keyed(settings.seed, 0x0126A5), static_cast<std::uint64_t>(sample))) {
   const std::uint64_t key = base::keyed(key_, scene);
   contrast_ = between(key, 0, 0.85, 1.15);
-  noise_ = between(key, 1, 0.05, 0.09);
-  bias_ = between(key, 2, 0.15, 0.30);
-  body_ = draw_blob(base::keyed(key, 3), {0.5, 0.5, 0.5}, 0.47, 0.06);
+  noise_ = between(key, 1, 0.07, 0.11);
+  bias_ = between(key, 2, 0.20, 0.35);
+  body_ = draw_blob(base::keyed(key, 3), {0.5, 0.5, 0.5}, 0.45, 0.1);
   const int kinds = std::max(1, settings.classes - 2);
   const int count = std::max(kinds, 2 + static_cast<int>(between(key, 4, 0, 2)));
   for (int i = 0; i < count; ++i)
     organs_.push_back(draw_organ(base::keyed(base::keyed(key_, organ), static_cast<std::uint64_t>(i)), i % kinds));
-  const int vessels = 6 + static_cast<int>(between(key, 5, 0, 6));
+  const int vessels = 16 + static_cast<int>(between(key, 5, 0, 8));
   for (int i = 0; i < vessels; ++i) {
     const std::uint64_t own = base::keyed(base::keyed(key_, vessel), static_cast<std::uint64_t>(i));
     const Point centre{between(own, 0, 0.15, 0.85), between(own, 1, 0.15, 0.85), between(own, 2, 0.15, 0.85)};
-    vessels_.push_back(draw_blob(own, centre, between(own, 3, 0.025, 0.045), 0.2));
+    vessels_.push_back(draw_blob(own, centre, between(own, 3, 0.03, 0.06), 0.3));
     vessels_.back().brightness = between(own, 4, 0.60, 0.80);
   }
 }
@@ -62,21 +70,28 @@ OrganScene::Blob OrganScene::draw_blob(std::uint64_t key, const Point& centre, d
     const double stretched = radius * between(blob.key, 1000 + i, 0.8, 1.2);
     for (double& component : blob.axes[i]) component /= stretched;
   }
+  for (std::size_t i = 0; i < blob.waves.size(); ++i) {
+    blob.waves[i] = random_direction(blob.key, 2000 + i);
+    for (double& component : blob.waves[i]) component *= between(blob.key, 3000 + i, 1.5, 4.0);
+    blob.phases[i] = between(blob.key, 4000 + i, 0, 2 * std::numbers::pi);
+  }
   return blob;
 }
 
 OrganScene::Blob OrganScene::draw_organ(std::uint64_t key, int kind) const {
   const Point centre{between(key, 0, 0.30, 0.70), between(key, 1, 0.30, 0.70), between(key, 2, 0.30, 0.70)};
   const double radius = between(key, 3, 0.15, 0.22);
-  Blob blob = draw_blob(key, centre, radius, 0.25);
+  Blob blob = draw_blob(key, centre, radius, 0.45);
   blob.label = 1 + kind;
-  blob.brightness = between(key, 4, 0.66, 0.72) + 0.10 * kind;
+  blob.brightness = between(key, 4, 0.64, 0.70) + 0.12 * kind;
   const int lesions = 1 + static_cast<int>(between(key, 5, 0, 2));
   for (int i = 0; i < lesions; ++i) {
     const std::uint64_t own = base::keyed(base::keyed(key, lesion), static_cast<std::uint64_t>(i));
+    const Point direction = random_direction(own, 0);
+    const double offset = radius * between(own, 8, 0, 0.45);
     Point place = centre;
-    for (std::size_t dim = 0; dim < 3; ++dim) place[dim] += radius * between(own, dim, -0.5, 0.5);
-    blob.lesions.push_back(draw_blob(own, place, radius * between(own, 3, 0.35, 0.5), 0.2));
+    for (std::size_t dim = 0; dim < 3; ++dim) place[dim] += offset * direction[dim];
+    blob.lesions.push_back(draw_blob(own, place, radius * between(own, 9, 0.3, 0.45), 0.3));
     blob.lesions.back().label = settings_.classes > 2 ? settings_.classes - 1 : blob.label;
   }
   return blob;
@@ -88,7 +103,9 @@ double OrganScene::distance(const Blob& blob, const Point& at) {
   const double straight = std::sqrt(dot(local, local));
   // Far away no dent matters, and most places are far away.
   if (straight > 1 + blob.dent) return straight;
-  return straight + blob.dent * value_noise(blob.key, 1.3, local);
+  double dents = 0;
+  for (std::size_t i = 0; i < blob.waves.size(); ++i) dents += std::cos(dot(blob.waves[i], local) + blob.phases[i]);
+  return straight + blob.dent * dents / static_cast<double>(blob.waves.size());
 }
 
 OrganScene::Tissue OrganScene::tissue_at(const Point& at) const {

@@ -29,8 +29,10 @@ class OrganScene {
   /// A ball that was stretched, turned and dented.
   struct Blob {
     Point centre{};
-    std::array<Point, 3> axes{};  ///< unit vectors over radii
-    double dent = 0;              ///< as a share of the radius
+    std::array<Point, 3> axes{};   ///< unit vectors over radii
+    double dent = 0;               ///< as a share of the radius
+    std::array<Point, 5> waves{};  ///< of the dents, in radii
+    std::array<double, 5> phases{};
     std::uint64_t key = 0;
     double brightness = 0;
     int label = 0;

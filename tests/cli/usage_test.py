@@ -7,13 +7,14 @@ from program import ProgramTest
 CASES = [
     ("orthant: unknown command 'trian'; did you mean 'train'?", "trian", "run.yaml"),
     ("orthant: unknown command 'inspec'; did you mean 'inspect'?", "inspec", "cosmoflow"),
-    ("orthant: unknown command 'xyzzyplugh'; known are: models, inspect, train, step, bench, doctor", "xyzzyplugh"),
+    ("orthant: unknown command 'xyzzyplugh'; known are: models, inspect, train, step, bench, data, doctor", "xyzzyplugh"),
     ("orthant: a command is missing; known are: models, inspect",),
     ("orthant: unknown option '--versoin'; did you mean '--version'?", "--versoin"),
     ("orthant bench: unknown command 'kernel'; did you mean 'kernels'?", "bench", "kernel", "cosmoflow"),
     ("orthant bench: a command is missing; known are: step, halo, kernels", "bench"),
     ("orthant bench step: unknown option '--thread'; did you mean '--threads'?", "bench", "step", "cosmoflow", "--thread", "2"),
     ("orthant bench step: unknown option '--step'; did you mean '--steps'?", "bench", "step", "cosmoflow", "--step=3"),
+    ("orthant data make: unknown command 'cosmolgy'; did you mean 'cosmology'?", "data", "make", "cosmolgy", "x"),
     ("orthant doctor: unknown option '--jsn'; did you mean '--json'?", "doctor", "--jsn"),
     ("orthant doctor: unexpected argument 'me'", "doctor", "me"),
     ("orthant inspect: model is required", "inspect"),
@@ -38,7 +39,8 @@ class Usage(ProgramTest):
 
     def test_help_and_version_go_to_stdout(self):
         self.assertRegex(self.expect_success("--version"), r"^orthant \d+\.\d+\.\d+\n$")
-        for command in ((), ("models",), ("inspect",), ("train",), ("step",), ("bench",), ("bench", "step"), ("bench", "halo"), ("bench", "kernels"), ("doctor",)):
+        for command in ((), ("models",), ("inspect",), ("train",), ("step",), ("bench",), ("bench", "step"), ("bench", "halo"), ("bench", "kernels"),
+                        ("data",), ("data", "make"), ("data", "make", "cosmology"), ("data", "make", "organs"), ("doctor",)):
             self.assertIn("Usage:", self.expect_success(*command, "--help"))
 
     def test_full_disk_is_an_error(self):
