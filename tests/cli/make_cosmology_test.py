@@ -5,13 +5,15 @@ import json
 import pathlib
 import resource
 import signal
+import subprocess
 import sys
+import time
 import unittest
 
 import h5py
 import numpy as np
 
-from program import ProgramTest
+from program import PROGRAM, ProgramTest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 from linear_theory import measured_power  # noqa: E402
@@ -140,6 +142,19 @@ class MakeCosmology(ProgramTest):
                 self.assertEqual(result.returncode, 74, result.stderr)
                 self.assertRegex(result.stderr, r"^error: cannot write 'full\d+/universe_00000.h5': File too large\n$")
                 self.assertEqual(self.names(f"full{limit}"), [])
+
+    def test_a_signal_stops_it_between_files(self):
+        (self.folder / "set").mkdir()
+        command = [PROGRAM, "data", "make", "cosmology", "set", "--size", "32", "--samples", "10000", "--threads", "1"]
+        with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as job:
+            while len(self.names("set")) < 2:
+                time.sleep(0.01)
+            job.send_signal(signal.SIGINT)
+            lines = job.communicate(timeout=60)[1].splitlines()
+
+        self.assertEqual(job.returncode, 85)
+        self.assertRegex(lines[-1], r"^error: stopped by a signal after \d+ of 10000 universes; those are complete$")
+        self.assertEqual([name for name in self.names("set") if not name.endswith(".h5")], [])
 
 
 if __name__ == "__main__":
