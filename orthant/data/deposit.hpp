@@ -35,6 +35,9 @@ class Deposit {
   [[nodiscard]] std::int64_t slot_of(const Reach& reach, std::int64_t d) const;
   [[nodiscard]] std::span<std::uint32_t> slot(std::int64_t index);
   void place_mine(const Displacements& displacements, const Growth& growth);
+  /// `is_shared`: other threads place particles at the same time.
+  template <bool is_shared>
+  void place_rows(const Displacements& displacements, const Growth& growth, const tensor::Range& rows);
   /// Collective. Adds what other ranks' particles brought to planes of this one.
   void exchange();
   void exchange_with(int to, int from);
