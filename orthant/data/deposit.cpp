@@ -13,7 +13,8 @@ namespace {
 
 /// A part of a whole number of units; the rest goes to the other side, so that nothing is lost.
 std::uint32_t share(std::uint32_t units, float part) {
-  return static_cast<std::uint32_t>(static_cast<float>(units) * part + 0.5F);
+  const auto halves = static_cast<std::uint32_t>(static_cast<float>(2 * units) * part);
+  return (halves + 1) / 2;
 }
 
 /// Atomic additions make the deposit take 2.5 times as long: only where threads share the cells.
