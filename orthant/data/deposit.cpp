@@ -5,7 +5,6 @@
 #include "orthant/data/threads.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 namespace orthant::data {
@@ -15,16 +14,6 @@ namespace {
 std::uint32_t share(std::uint32_t units, float part) {
   const auto halves = static_cast<std::uint32_t>(static_cast<float>(2 * units) * part);
   return (halves + 1) / 2;
-}
-
-/// Atomic additions make the deposit take 2.5 times as long: only where threads share the cells.
-template <bool is_shared>
-void add(std::uint32_t& cell, std::uint32_t units) {
-  if constexpr (is_shared) {
-    std::atomic_ref(cell).fetch_add(units, std::memory_order_relaxed);
-  } else {
-    cell += units;
-  }
 }
 
 /// Particles move few boxes far, so that this is faster than a division.
@@ -47,6 +36,25 @@ Shift shift_of(const Displacements& displacements, const Growth& growth, std::si
   auto whole = static_cast<std::int32_t>(distance);
   if (static_cast<float>(whole) > distance) --whole;
   return {whole, distance - static_cast<float>(whole)};
+}
+
+/// Where a particle started.
+struct Start {
+  std::uint32_t* plane;
+  std::int64_t size, h, w;
+};
+
+/// Shares units out among the four cells of a plane around the place.
+void place_in_plane(const Start& start, const Shift& by_h, const Shift& by_w, std::uint32_t units) {
+  const std::int64_t size = start.size;
+  const std::int64_t w0 = modulo(start.w + by_w.cells, size), w1 = w0 + 1 == size ? 0 : w0 + 1;
+  const std::int64_t h0 = modulo(start.h + by_h.cells, size), h1 = h0 + 1 == size ? 0 : h0 + 1;
+  const std::uint32_t there = share(units, by_h.part), here = units - there;
+  const std::uint32_t here_next = share(here, by_w.part), there_next = share(there, by_w.part);
+  start.plane[h0 * size + w0] += here - here_next;
+  start.plane[h0 * size + w1] += here_next;
+  start.plane[h1 * size + w0] += there - there_next;
+  start.plane[h1 * size + w1] += there_next;
 }
 
 }  // namespace
@@ -96,39 +104,41 @@ void Deposit::place(const Displacements& displacements, const Growth& growth) {
 }
 
 void Deposit::place_mine(const Displacements& displacements, const Growth& growth) {
-  const tensor::Range own = slabs_.planes(comm_.rank());
-  in_threads(threads_, (own.hi - own.lo) * slabs_.size, [&](std::int64_t begin, std::int64_t end, int) {
-    if (threads_ > 1) {
-      place_rows<true>(displacements, growth, {begin, end});
-    } else {
-      place_rows<false>(displacements, growth, {begin, end});
-    }
+  in_threads(threads_, reach_of(comm_.rank()).planes, [&](std::int64_t begin, std::int64_t end, int) {
+    place_into({begin, end}, displacements, growth);
   });
 }
 
-template <bool is_shared>
-void Deposit::place_rows(const Displacements& displacements, const Growth& growth, const tensor::Range& rows) {
-  const std::int64_t size = slabs_.size, first = slabs_.planes(comm_.rank()).lo;
+bool Deposit::can_reach(std::int64_t d, const tensor::Range& slots) const {
   const Reach reach = reach_of(comm_.rank());
-  for (std::int64_t row = rows.lo; row < rows.hi; ++row) {
-    const std::int64_t d = first + row / size, h = row % size;
-    for (std::int64_t w = 0; w < size; ++w) {
-      const auto particle = static_cast<std::size_t>(row * size + w);
-      const Shift by_d = shift_of(displacements, growth, 0, particle);
-      const Shift by_h = shift_of(displacements, growth, 1, particle);
-      const Shift by_w = shift_of(displacements, growth, 2, particle);
-      const std::int64_t w0 = modulo(w + by_w.cells, size), w1 = w0 + 1 == size ? 0 : w0 + 1;
-      const std::int64_t h0 = modulo(h + by_h.cells, size), h1 = h0 + 1 == size ? 0 : h0 + 1;
-      const std::uint32_t next_plane = share(particle_unit, by_d.part);
-      for (const bool is_next : {false, true}) {
-        std::uint32_t* plane = slot(slot_of(reach, d + by_d.cells + (is_next ? 1 : 0))).data();
-        const std::uint32_t units = is_next ? next_plane : particle_unit - next_plane;
-        const std::uint32_t next_row = share(units, by_h.part);
-        const std::uint32_t here_next = share(units - next_row, by_w.part), there_next = share(next_row, by_w.part);
-        add<is_shared>(plane[h0 * size + w0], units - next_row - here_next);
-        add<is_shared>(plane[h0 * size + w1], here_next);
-        add<is_shared>(plane[h1 * size + w0], next_row - there_next);
-        add<is_shared>(plane[h1 * size + w1], there_next);
+  for (std::int64_t to = d - farthest_; to <= d + farthest_ + 1; ++to) {
+    const std::int64_t index = slot_of(reach, to);
+    if (index >= slots.lo && index < slots.hi) return true;
+  }
+  return false;
+}
+
+void Deposit::place_into(const tensor::Range& slots, const Displacements& displacements, const Growth& growth) {
+  const std::int64_t size = slabs_.size;
+  const tensor::Range own = slabs_.planes(comm_.rank());
+  const Reach reach = reach_of(comm_.rank());
+  std::size_t particle = 0;
+  for (std::int64_t d = own.lo; d < own.hi; ++d) {
+    if (!can_reach(d, slots)) {
+      particle += static_cast<std::size_t>(size * size);
+      continue;
+    }
+    for (std::int64_t h = 0; h < size; ++h) {
+      for (std::int64_t w = 0; w < size; ++w, ++particle) {
+        const Shift by_d = shift_of(displacements, growth, 0, particle);
+        const std::uint32_t next = share(particle_unit, by_d.part);
+        for (const bool is_next : {false, true}) {
+          const std::int64_t index = slot_of(reach, d + by_d.cells + (is_next ? 1 : 0));
+          if (index < slots.lo || index >= slots.hi) continue;
+          place_in_plane({.plane = slot(index).data(), .size = size, .h = h, .w = w},
+                         shift_of(displacements, growth, 1, particle), shift_of(displacements, growth, 2, particle),
+                         is_next ? next : particle_unit - next);
+        }
       }
     }
   }

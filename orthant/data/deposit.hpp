@@ -35,9 +35,10 @@ class Deposit {
   [[nodiscard]] std::int64_t slot_of(const Reach& reach, std::int64_t d) const;
   [[nodiscard]] std::span<std::uint32_t> slot(std::int64_t index);
   void place_mine(const Displacements& displacements, const Growth& growth);
-  /// `is_shared`: other threads place particles at the same time.
-  template <bool is_shared>
-  void place_rows(const Displacements& displacements, const Growth& growth, const tensor::Range& rows);
+  /// Only what comes into these slots: each thread has slots of its own, and looks at all particles that may get there.
+  void place_into(const tensor::Range& slots, const Displacements& displacements, const Growth& growth);
+  /// True if particles that start in plane d may get into these slots.
+  [[nodiscard]] bool can_reach(std::int64_t d, const tensor::Range& slots) const;
   /// Collective. Adds what other ranks' particles brought to planes of this one.
   void exchange();
   void exchange_with(int to, int from);
