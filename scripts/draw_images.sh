@@ -18,5 +18,5 @@ scripts/draw_volumes.py universe "$work/universe/universe_00000.h5" docs/images/
 "$orthant" data make cosmology "$work/universes" --size 128 --box 512 --samples 40 --type float
 scripts/draw_volumes.py spectrum "$work/universes" docs/images/power-spectrum.svg
 
-"$orthant" data make organs "$work/organs" --size 64 --samples 3
-scripts/draw_volumes.py organs "$work/organs/organs_00002.h5" docs/images/organs.png
+"$orthant" data make organs "$work/organs" --size 64 --samples 4
+scripts/draw_volumes.py organs "$work/organs/organs_00003.h5" docs/images/organs.png

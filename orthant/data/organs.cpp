@@ -16,8 +16,8 @@ double between(std::uint64_t key, std::uint64_t index, double lo, double hi) {
   return lo + (hi - lo) * base::uniform(key, index);
 }
 
-/// Brightness of air, of the tissue between organs, and of a lesion, which looks like tissue.
-constexpr double air = 0.05, tissue = 0.45, lesion_brightness = 0.47;
+/// Brightness of air, of the tissue between organs, and of a lesion, which looks much like tissue.
+constexpr double air = 0.05, tissue = 0.45, lesion_brightness = 0.38;
 
 double dot(const Point& a, const Point& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
@@ -48,8 +48,8 @@ OrganScene::OrganScene(const OrganSettings& settings, std::int64_t sample)
     : settings_(settings), key_(base::keyed(base::keyed(settings.seed, 0x0126A5), static_cast<std::uint64_t>(sample))) {
   const std::uint64_t key = base::keyed(key_, scene);
   contrast_ = between(key, 0, 0.85, 1.15);
-  noise_ = between(key, 1, 0.07, 0.11);
-  bias_ = between(key, 2, 0.20, 0.35);
+  noise_ = between(key, 1, 0.06, 0.09);
+  bias_ = between(key, 2, 0.15, 0.30);
   body_ = draw_blob(base::keyed(key, 3), {0.5, 0.5, 0.5}, 0.45, 0.1);
   const int kinds = std::max(1, settings.classes - 2);
   const int count = std::max(kinds, 2 + static_cast<int>(between(key, 4, 0, 2)));
@@ -88,10 +88,10 @@ OrganScene::Blob OrganScene::draw_organ(std::uint64_t key, int kind) const {
   for (int i = 0; i < lesions; ++i) {
     const std::uint64_t own = base::keyed(base::keyed(key, lesion), static_cast<std::uint64_t>(i));
     const Point direction = random_direction(own, 0);
-    const double offset = radius * between(own, 8, 0, 0.45);
+    const double offset = radius * between(own, 8, 0, 0.4);
     Point place = centre;
     for (std::size_t dim = 0; dim < 3; ++dim) place[dim] += offset * direction[dim];
-    blob.lesions.push_back(draw_blob(own, place, radius * between(own, 9, 0.3, 0.45), 0.3));
+    blob.lesions.push_back(draw_blob(own, place, radius * between(own, 9, 0.45, 0.60), 0.3));
     blob.lesions.back().label = settings_.classes > 2 ? settings_.classes - 1 : blob.label;
   }
   return blob;
