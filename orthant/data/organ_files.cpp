@@ -20,14 +20,14 @@ std::vector<std::int16_t> as_counts(std::span<const float> brightness) {
   return counts;
 }
 
-Hdf5Extents extents_of(const OrganSet& set, NumberType type) {
+Hdf5Format format_of(const OrganSet& set, NumberType type) {
   const std::int64_t size = set.settings.size;
-  Hdf5Extents extents{.type = type, .extents = {size, size, size, 1}, .gzip = set.gzip};
+  Hdf5Format format{.type = type, .extents = {size, size, size, 1}, .gzip = set.gzip};
   if (set.gzip > 0) {
     const std::int64_t side = std::min<std::int64_t>(size, 128);
-    extents.chunk = {planes_at_once(set.settings), side, side, 1};
+    format.chunk = {planes_at_once(set.settings), side, side, 1};
   }
-  return extents;
+  return format;
 }
 
 }  // namespace
@@ -66,8 +66,8 @@ struct OrganFile::State {
 OrganFile::OrganFile(const OrganSet& set, std::int64_t sample, int threads)
     : state_(std::make_unique<State>(set, sample, threads)) {
   Hdf5Writer& file = state_->file;
-  file.create("volume", extents_of(set, set.type));
-  file.create("segmentation", extents_of(set, NumberType::u8));
+  file.create("volume", format_of(set, set.type));
+  file.create("segmentation", format_of(set, NumberType::u8));
   if (set.type == NumberType::i16) file.attribute("volume", "scale", std::int64_t{counts_per_brightness});
   file.attribute("segmentation", "classes", std::int64_t{set.settings.classes});
   file.attribute("", "made_by", std::string("orthant data make organs"));
