@@ -60,23 +60,23 @@ std::int64_t product(std::span<const std::int64_t> extents) {
 }
 
 /// No times in the file, so that it is a function of its contents.
-Hdf5Handle dataset_properties(const Hdf5Format& format, const std::string& path) {
+Hdf5Handle dataset_properties(const Hdf5Extents& extents, const std::string& path) {
   Hdf5Handle properties(check_id(H5Pcreate(H5P_DATASET_CREATE), path), H5Pclose);
   check(H5Pset_obj_track_times(properties.get(), false), path);
-  if (format.chunk.empty()) {
+  if (extents.chunk.empty()) {
     // What is not written yet need not be filled with zeros first.
     check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER), path);
     return properties;
   }
-  const std::vector<hsize_t> chunk = sizes_of(format.chunk);
+  const std::vector<hsize_t> chunk = sizes_of(extents.chunk);
   check(H5Pset_chunk(properties.get(), static_cast<int>(chunk.size()), chunk.data()), path);
-  if (format.gzip > 0) check(H5Pset_deflate(properties.get(), static_cast<unsigned>(format.gzip)), path);
+  if (extents.gzip > 0) check(H5Pset_deflate(properties.get(), static_cast<unsigned>(extents.gzip)), path);
   return properties;
 }
 
 struct OpenDataset {
   Hdf5Handle id;
-  Hdf5Format format;
+  Hdf5Extents extents;
   std::int64_t planes_written = 0;
 };
 
@@ -113,23 +113,23 @@ Hdf5Writer::~Hdf5Writer() {
   ::unlink(temporary_.c_str());
 }
 
-void Hdf5Writer::create(const std::string& name, const Hdf5Format& format) {
+void Hdf5Writer::create(const std::string& name, const Hdf5Extents& extents) {
   errno = 0;
-  const std::vector<hsize_t> sizes = sizes_of(format.extents);
-  const Hdf5Handle properties = dataset_properties(format, path_);
+  const std::vector<hsize_t> sizes = sizes_of(extents.extents);
+  const Hdf5Handle properties = dataset_properties(extents, path_);
   const Hdf5Handle space(check_id(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), path_),
                          H5Sclose);
-  const hid_t id = check_id(H5Dcreate2(state_->file.get(), name.c_str(), file_type(format.type), space.get(),
+  const hid_t id = check_id(H5Dcreate2(state_->file.get(), name.c_str(), file_type(extents.type), space.get(),
                                        H5P_DEFAULT, properties.get(), H5P_DEFAULT),
                             path_);
-  state_->datasets.insert_or_assign(name, OpenDataset{.id = Hdf5Handle(id, H5Dclose), .format = format});
+  state_->datasets.insert_or_assign(name, OpenDataset{.id = Hdf5Handle(id, H5Dclose), .extents = extents});
 }
 
 void Hdf5Writer::write(const std::string& name, std::span<const std::int64_t> begin,
                        std::span<const std::int64_t> extents, std::span<const std::byte> numbers) {
   const OpenDataset& dataset = state_->dataset(name);
-  const std::int64_t bytes = base::checked_mul(product(extents), bytes_of(dataset.format.type));
-  if (bytes != static_cast<std::int64_t>(numbers.size()) || extents.size() != dataset.format.extents.size())
+  const std::int64_t bytes = base::checked_mul(product(extents), bytes_of(dataset.extents.type));
+  if (bytes != static_cast<std::int64_t>(numbers.size()) || extents.size() != dataset.extents.extents.size())
     fail(Exit::internal, "'{}' in '{}': {} bytes for a box of {}; please report this", name, path_, numbers.size(),
          bytes);
   errno = 0;
@@ -139,16 +139,16 @@ void Hdf5Writer::write(const std::string& name, std::span<const std::int64_t> be
   const Hdf5Handle space(check_id(H5Dget_space(dataset.id.get()), path_), H5Sclose);
   check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr), path_);
   // The types in memory are those of the file: this code runs on little-endian machines.
-  check(H5Dwrite(dataset.id.get(), file_type(dataset.format.type), memory.get(), space.get(), H5P_DEFAULT,
+  check(H5Dwrite(dataset.id.get(), file_type(dataset.extents.type), memory.get(), space.get(), H5P_DEFAULT,
                  numbers.data()),
         path_);
 }
 
 void Hdf5Writer::append(const std::string& name, std::span<const std::byte> planes) {
   OpenDataset& dataset = state_->dataset(name);
-  std::vector<std::int64_t> begin(dataset.format.extents.size(), 0), extents = dataset.format.extents;
+  std::vector<std::int64_t> begin(dataset.extents.extents.size(), 0), extents = dataset.extents.extents;
   extents[0] = 1;
-  const std::int64_t plane_bytes = product(extents) * bytes_of(dataset.format.type);
+  const std::int64_t plane_bytes = product(extents) * bytes_of(dataset.extents.type);
   begin[0] = dataset.planes_written;
   extents[0] = static_cast<std::int64_t>(planes.size()) / plane_bytes;
   write(name, begin, extents, planes);

@@ -11,8 +11,8 @@
 
 namespace orthant::data {
 
-/// How a data set lies in the file. Without chunks it is one piece, readable at the speed of the disk.
-struct Hdf5Format {
+/// A data set to be written. Without chunks it lies in one piece, readable at the disk's speed.
+struct Hdf5Extents {
   NumberType type = NumberType::f32;
   std::vector<std::int64_t> extents;
   std::vector<std::int64_t> chunk{};  ///< as many numbers as extents, or none
@@ -29,7 +29,7 @@ class Hdf5Writer {
   /// Removes what was written if it was not committed.
   ~Hdf5Writer();
 
-  void create(const std::string& name, const Hdf5Format& format);
+  void create(const std::string& name, const Hdf5Extents& extents);
   /// Fills a box of the data set with numbers of its type, in C order.
   void write(const std::string& name, std::span<const std::int64_t> begin, std::span<const std::int64_t> extents,
              std::span<const std::byte> numbers);

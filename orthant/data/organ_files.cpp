@@ -20,9 +20,9 @@ std::vector<std::int16_t> as_counts(std::span<const float> brightness) {
   return counts;
 }
 
-Hdf5Format format_of(const OrganSet& set, NumberType type) {
+Hdf5Extents format_of(const OrganSet& set, NumberType type) {
   const std::int64_t size = set.settings.size;
-  Hdf5Format format{.type = type, .extents = {size, size, size, 1}, .gzip = set.gzip};
+  Hdf5Extents format{.type = type, .extents = {size, size, size, 1}, .gzip = set.gzip};
   if (set.gzip > 0) {
     const std::int64_t side = std::min<std::int64_t>(size, 128);
     format.chunk = {planes_at_once(set.settings), side, side, 1};

@@ -57,7 +57,7 @@ class CubeFiles {
   void begin(const Place& cube) {
     file_.emplace(set_.directory + "/" + universe_file(set_, universe_, cube[0], cube[1], cube[2]));
     const std::int64_t side = set_.cube(), channels = static_cast<std::int64_t>(set_.settings.redshifts.size());
-    Hdf5Format full{.type = set_.settings.type, .extents = {side, side, side, channels}};
+    Hdf5Extents full{.type = set_.settings.type, .extents = {side, side, side, channels}};
     if (set_.gzip > 0) {
       full.chunk = {std::min<std::int64_t>(side, 16), side, side, channels};
       // A chunk stays below a few megabytes.
