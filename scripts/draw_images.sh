@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes docs/images anew from real runs; about two minutes. usage: scripts/draw_images.sh <orthant>
+# Makes docs/images anew from real runs; about three minutes. usage: scripts/draw_images.sh <orthant>
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 orthant=$1
@@ -11,3 +11,12 @@ scripts/draw_chart.py loss "$work/demo/metrics.csv" docs/images/demo-loss.svg
 
 "$orthant" bench step cosmoflow --input 4x128x128x128 --batch 1 --steps 10 --layers --json > "$work/bench.json"
 scripts/draw_chart.py layers "$work/bench.json" docs/images/cosmoflow-layers.svg
+
+"$orthant" data make cosmology "$work/universe" --size 256 --seed 1
+scripts/draw_volumes.py universe "$work/universe/universe_00000.h5" docs/images/universe.png
+
+"$orthant" data make cosmology "$work/universes" --size 128 --box 512 --samples 40 --type float
+scripts/draw_volumes.py spectrum "$work/universes" docs/images/power-spectrum.svg
+
+"$orthant" data make organs "$work/organs" --size 64 --samples 4
+scripts/draw_volumes.py organs "$work/organs/organs_00003.h5" docs/images/organs.png

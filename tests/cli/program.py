@@ -26,10 +26,10 @@ class ProgramTest(unittest.TestCase):
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return name
 
-    def run_program(self, *arguments, timeout=110):
+    def run_program(self, *arguments, timeout=110, **options):
         environment = {**os.environ, "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
         return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, env=environment, capture_output=True,
-                              text=True, timeout=timeout)
+                              text=True, timeout=timeout, **options)
 
     def expect_success(self, *arguments):
         result = self.run_program(*arguments)

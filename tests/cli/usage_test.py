@@ -17,6 +17,7 @@ CASES = [
     ("orthant data: unknown command 'inspct'; did you mean 'inspect'?", "data", "inspct", "a.h5"),
     ("orthant data verify: files is required", "data", "verify"),
     ("orthant data convert: --to is required", "data", "convert", "a.nii"),
+    ("orthant data make: unknown command 'cosmolgy'; did you mean 'cosmology'?", "data", "make", "cosmolgy", "x"),
     ("orthant doctor: unknown option '--jsn'; did you mean '--json'?", "doctor", "--jsn"),
     ("orthant doctor: unexpected argument 'me'", "doctor", "me"),
     ("orthant inspect: model is required", "inspect"),
@@ -41,7 +42,9 @@ class Usage(ProgramTest):
 
     def test_help_and_version_go_to_stdout(self):
         self.assertRegex(self.expect_success("--version"), r"^orthant \d+\.\d+\.\d+\n$")
-        for command in ((), ("models",), ("inspect",), ("train",), ("step",), ("bench",), ("bench", "step"), ("bench", "halo"), ("bench", "kernels"), ("data",), ("data", "inspect"), ("data", "verify"), ("data", "convert"), ("doctor",)):
+        for command in ((), ("models",), ("inspect",), ("train",), ("step",), ("bench",), ("bench", "step"), ("bench", "halo"), ("bench", "kernels"),
+                        ("data",), ("data", "inspect"), ("data", "verify"), ("data", "convert"), ("data", "make"), ("data", "make", "cosmology"),
+                        ("data", "make", "organs"), ("doctor",)):
             self.assertIn("Usage:", self.expect_success(*command, "--help"))
 
     def test_full_disk_is_an_error(self):
