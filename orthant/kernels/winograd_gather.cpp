@@ -16,7 +16,6 @@ struct Blocking {
   std::int64_t tiles = 1;        ///< per block
   std::int64_t in = 1, out = 1;  ///< channels at a time; out is a multiple of the panel
   std::int64_t blocks = 1;       ///< of tiles
-  std::int64_t out_blocks = 1;
 };
 
 /// Forward, and backward_data as the forward of its mirror image: transform a block of tiles, multiply point by point,
@@ -31,13 +30,18 @@ class Gather final : public Primitive {
  private:
   struct Thread;
   struct Item;
-  void transform_weights(const float* weights, float* transformed, float* transposed, int thread, int team) const;
+  /// Output channels that are computed together, in all tiles; whole vectors.
+  struct Outputs {
+    std::int64_t first, count;
+  };
+  void transform_weights(const float* weights, const Outputs& outputs, float* transformed, float* transposed,
+                         int thread, int team) const;
   void transpose(const float* weights, std::int64_t channels, std::int64_t columns, float* transposed) const;
   void run(const Thread& memory, const Item& item) const;
   void multiply(const Thread& memory, const Item& item, std::int64_t in_first) const;
   void multiply_panel(direct::TileCall call, std::int64_t tiles, std::int64_t vectors, const float* next) const;
-  [[nodiscard]] Item item_at(std::int64_t index) const;
-  [[nodiscard]] std::int64_t panel_offset(std::int64_t group, int point, std::int64_t out_first) const;
+  [[nodiscard]] Item item_at(std::int64_t index, const Outputs& outputs) const;
+  [[nodiscard]] std::int64_t panel_offset(std::int64_t group, int point, const Outputs& outputs, std::int64_t o) const;
 
   Tiling tiling_;
   bool backward_;
@@ -67,11 +71,11 @@ struct Gather::Thread {
   float* trash;
 };
 
-/// A block of tiles and of output channels of one group.
+/// A block of tiles of one group.
 struct Gather::Item {
   std::int64_t group;
   Block block;
-  std::int64_t out_first, out_count;  ///< whole vectors
+  Outputs outputs;
 };
 
 constexpr std::int64_t skew = 16;             // floats between points, so that they do not fall into one cache set
@@ -92,14 +96,13 @@ Blocking choose_blocking(const Tiling& tiling, const Channels& channels, std::in
   Blocking blocking;
   blocking.in = std::min(channels.in, most_channels);
   blocking.out = std::min(round_up(channels.out, channels.panel), round_up(most_channels, channels.panel));
-  blocking.out_blocks = ceil_div(channels.out, blocking.out);
   const std::int64_t rows = channels.rows;
   const std::int64_t fits = cache_floats / (tiling.points() * (blocking.in + blocking.out));
   const std::int64_t most = std::clamp<std::int64_t>(fits / rows * rows, rows, 8 * rows);
   // Enough blocks for all threads, as equal as can be.
   const std::int64_t count = tiling.count();
   std::int64_t blocks = ceil_div(count, most);
-  while (blocks * blocking.out_blocks % threads != 0 && blocks < 8 * threads && blocks < count) ++blocks;
+  while (blocks % threads != 0 && blocks < 8 * threads && blocks < count) ++blocks;
   blocking.tiles = ceil_div(count, blocks);
   if (blocking.tiles > 2 * rows) blocking.tiles = std::min(round_up(blocking.tiles, rows), most);
   blocking.blocks = ceil_div(count, blocking.tiles);
@@ -130,7 +133,7 @@ Gather::Gather(const model::ConvTask& task, int threads)
   in_row_ = round_up(blocking_.in, lanes_);
   in_point_ = blocking_.tiles * in_row_ + skew;
   out_point_ = blocking_.tiles * blocking_.out + skew;
-  const std::int64_t weights = groups_ * points_ * in_ * padded_out_;
+  const std::int64_t weights = groups_ * points_ * in_ * std::min(blocking_.out, padded_out_);
   fetches_ = weights * static_cast<std::int64_t>(sizeof(float)) > second_level_cache_bytes() / 4;
   weights_at_ = scratch_.shared(weights);
   transposed_at_ = scratch_.per_thread(backward_ ? tiling_.taps() * transposed_rows * panel_ : 0, threads);
@@ -140,14 +143,14 @@ Gather::Gather(const model::ConvTask& task, int threads)
   trash_at_ = scratch_.per_thread(round_up(out_, lanes_), threads);
 }
 
-/// Where the panel of outputs from `out_first` on begins: [group][point][panel][in][lanes of the panel].
-std::int64_t Gather::panel_offset(std::int64_t group, int point, std::int64_t out_first) const {
-  return ((group * points_ + point) * padded_out_ + out_first) * in_;
+/// Where the panel from output o of `outputs` on begins: [group][point][panel][in][lanes of the panel].
+std::int64_t Gather::panel_offset(std::int64_t group, int point, const Outputs& outputs, std::int64_t o) const {
+  return ((group * points_ + point) * outputs.count + o) * in_;
 }
 
 /// `weights` is [group][tap][in][out] of the task: backward_data's are transposed by the way, and its taps mirrored.
-void Gather::transform_weights(const float* weights, float* transformed, float* transposed, int thread,
-                               int team) const {
+void Gather::transform_weights(const float* weights, const Outputs& outputs, float* transformed, float* transposed,
+                               int thread, int team) const {
   const Map map = transforms(tiling_.three[0], tiling_.three[1], tiling_.three[2]).weights_to_points;
   const std::int64_t taps = tiling_.taps();
   const std::int64_t strips = ceil_div(in_, transposed_rows);
@@ -156,12 +159,13 @@ void Gather::transform_weights(const float* weights, float* transformed, float* 
     const std::int64_t group = item / strips;
     const std::int64_t c = item % strips * transposed_rows;
     const std::int64_t count = std::min(transposed_rows, in_ - c);
-    for (std::int64_t first = 0; first < out_; first += panel_) {
-      const std::int64_t width = std::min(panel_, padded_out_ - first);
+    for (std::int64_t o = 0; o < outputs.count; o += panel_) {
+      const std::int64_t width = std::min(panel_, outputs.count - o);
+      const std::int64_t first = outputs.first + o;
       MapCall call{.in = weights + (group * taps * in_ + c) * out_ + first,
                    .in_steps = tiling_.tap_steps(in_ * out_),
-                   .out = transformed + panel_offset(group, 0, first) + c * width,
-                   .out_steps = tiling_.point_steps(padded_out_ * in_),
+                   .out = transformed + panel_offset(group, 0, outputs, o) + c * width,
+                   .out_steps = tiling_.point_steps(outputs.count * in_),
                    .channels = std::min(panel_, out_ - first),
                    .boxes = count,
                    .in_next = out_,
@@ -209,13 +213,13 @@ void Gather::multiply_panel(direct::TileCall call, std::int64_t tiles, std::int6
 
 void Gather::multiply(const Thread& memory, const Item& item, std::int64_t in_first) const {
   const direct::Run run{};
-  const auto width_at = [&](std::int64_t o) { return std::min(panel_, item.out_count - o); };
+  const auto width_at = [&](std::int64_t o) { return std::min(panel_, item.outputs.count - o); };
   const auto panel_at = [&](int point, std::int64_t o) {
-    return memory.weights + panel_offset(item.group, point, item.out_first + o) + in_first * width_at(o);
+    return memory.weights + panel_offset(item.group, point, item.outputs, o) + in_first * width_at(o);
   };
   for (int p = 0; p < points_; ++p) {
-    for (std::int64_t o = 0; o < item.out_count; o += panel_) {
-      const bool last = o + panel_ >= item.out_count;
+    for (std::int64_t o = 0; o < item.outputs.count; o += panel_) {
+      const bool last = o + panel_ >= item.outputs.count;
       const direct::TileCall call{.src = memory.in_points + p * in_point_,
                                   .src_step = in_row_,
                                   .runs = &run,
@@ -241,46 +245,46 @@ void Gather::run(const Thread& memory, const Item& item) const {
                    .channels = std::min(blocking_.in, in_ - in_first)});
     multiply(memory, item, in_first);
   }
-  const std::int64_t channel = item.group * out_ + item.out_first;
+  const std::int64_t channel = item.group * out_ + item.outputs.first;
   points_to_dst(tiling_, item.block,
                 {.memory = memory.out_points,
                  .point_step = out_point_,
                  .tile_step = blocking_.out,
-                 .channels = std::min(blocking_.out, out_ - item.out_first)},
+                 .channels = std::min(item.outputs.count, out_ - item.outputs.first)},
                 memory.dst + channel,
                 {.bias = bias_ ? memory.bias + channel : nullptr, .slope = slope_, .outside = memory.trash});
 }
 
-Gather::Item Gather::item_at(std::int64_t index) const {
-  const std::int64_t out_first = index % blocking_.out_blocks * blocking_.out;
-  index /= blocking_.out_blocks;
+Gather::Item Gather::item_at(std::int64_t index, const Outputs& outputs) const {
   const std::int64_t first = index % blocking_.blocks * blocking_.tiles;
   return {.group = index / blocking_.blocks,
           .block = {.first = first, .tiles = std::min(blocking_.tiles, tiling_.count() - first)},
-          .out_first = out_first,
-          .out_count = std::min(blocking_.out, padded_out_ - out_first)};
+          .outputs = outputs};
 }
 
 void Gather::execute(const Context&, std::span<void* const> arguments, void* scratch) {
   auto* memory = static_cast<float*>(scratch);
   std::fill_n(memory + zeros_at_, round_up(in_, lanes_), 0.0F);
-  run_team(threads_, [&](int thread, int team) {
-    transform_weights(static_cast<const float*>(arguments[1]), memory + weights_at_,
-                      scratch_.of_thread(memory, transposed_at_, thread), thread, team);
-  });
-  run_team(threads_, [&](int thread, int team) {
-    const Thread own{.src = static_cast<const float*>(arguments[0]),
-                     .bias = bias_ ? static_cast<const float*>(arguments[2]) : nullptr,
-                     .dst = static_cast<float*>(arguments[backward_ ? 2 : 3]),
-                     .weights = memory + weights_at_,
-                     .in_points = scratch_.of_thread(memory, in_points_at_, thread),
-                     .out_points = scratch_.of_thread(memory, out_points_at_, thread),
-                     .zeros = memory + zeros_at_,
-                     .trash = scratch_.of_thread(memory, trash_at_, thread)};
-    const std::int64_t items = groups_ * blocking_.blocks * blocking_.out_blocks;
-    for (std::int64_t index = share(items, thread, team); index < share(items, thread + 1, team); ++index)
-      run(own, item_at(index));
-  });
+  for (Outputs outputs{0, 0}; outputs.first < padded_out_; outputs.first += blocking_.out) {
+    outputs.count = std::min(blocking_.out, padded_out_ - outputs.first);
+    run_team(threads_, [&](int thread, int team) {
+      transform_weights(static_cast<const float*>(arguments[1]), outputs, memory + weights_at_,
+                        scratch_.of_thread(memory, transposed_at_, thread), thread, team);
+    });
+    run_team(threads_, [&](int thread, int team) {
+      const Thread own{.src = static_cast<const float*>(arguments[0]),
+                       .bias = bias_ ? static_cast<const float*>(arguments[2]) : nullptr,
+                       .dst = static_cast<float*>(arguments[backward_ ? 2 : 3]),
+                       .weights = memory + weights_at_,
+                       .in_points = scratch_.of_thread(memory, in_points_at_, thread),
+                       .out_points = scratch_.of_thread(memory, out_points_at_, thread),
+                       .zeros = memory + zeros_at_,
+                       .trash = scratch_.of_thread(memory, trash_at_, thread)};
+      const std::int64_t items = groups_ * blocking_.blocks;
+      for (std::int64_t index = share(items, thread, team); index < share(items, thread + 1, team); ++index)
+        run(own, item_at(index, outputs));
+    });
+  }
 }
 
 }  // namespace

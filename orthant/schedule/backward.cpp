@@ -191,7 +191,8 @@ void Lowering::backward(const Unit& unit, const model::ConvTranspose& op) {
 
 /// Where the gradient of the source goes to other ranks it is computed first and travels while the weights' gradient
 /// is computed; where ranks have to add up statistics next, the weights' is computed meanwhile; else the weights' comes
-/// first, so that the source's memory is free for its gradient.
+/// first, so that the source's memory is free for its gradient. So it does for the largest tensors: two of them would
+/// decide how much memory the step takes.
 template <class Data, class Weights>
 void Lowering::backward_both(const Unit& unit, Data data, Weights weights) {
   if (!needs_gradient(unit.srcs[0])) return weights();
@@ -207,17 +208,28 @@ void Lowering::backward_both(const Unit& unit, Data data, Weights weights) {
     }
     return pass_back(unit, 0, gradient);
   }
+  const bool weights_first = is_large(unit.srcs[0]);
+  if (weights_first) weights();
   Returning back = begin_return(unit, 0, data());
-  weights();
+  if (!weights_first) weights();
   finish(std::move(back.pending));
   pass_to(unit.srcs[0], back.own);
 }
 
-/// True if the backward of what made `index` begins with sums over several ranks.
+/// True if the backward of what made `index` begins with sums over ranks that have other samples. (Where space is cut,
+/// a convolution's own messages travel under its work already, and memory is what counts.)
 bool Lowering::shares_statistics(int index) const {
   const int main = at(units_, at(unit_of_, index)).main;
-  return std::holds_alternative<model::BatchNorm>(node(main).op) &&
+  return std::holds_alternative<model::BatchNorm>(node(main).op) && planned(main).grid.n > 1 &&
          plan::statistics_group(plan_, micro_->graph, main, rank_).ranks.size() > 1;
+}
+
+/// True if no tensor of the network is more than four times as large.
+bool Lowering::is_large(int index) const {
+  const std::vector<model::Node>& nodes = micro_->graph.nodes;
+  return std::all_of(nodes.begin(), nodes.end(), [&](const model::Node& other) {
+    return tensor::volume(other.shape) / 4 <= tensor::volume(node(index).shape);
+  });
 }
 
 void Lowering::emit_put_off() {

@@ -190,6 +190,7 @@ class Lowering {
   template <class Make>
   void contract_backward(const Unit& unit, bool bias, Make make);
   [[nodiscard]] bool shares_statistics(int index) const;
+  [[nodiscard]] bool is_large(int index) const;
   void emit_put_off();
   void bias_backward(const Unit& unit, const Value& diff);
   [[nodiscard]] bool accumulates() const { return micro_ != &micros_.front(); }
