@@ -2,6 +2,9 @@
 #include "orthant/schedule/schedule.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace orthant::schedule {
@@ -35,6 +38,39 @@ std::int64_t lowest_gap(const Item& item, const std::vector<Item>& placed) {
   return offset;
 }
 
+/// Puts every item into the lowest gap, in this order. Returns the end of the highest.
+std::int64_t place_in_order(const std::vector<Item>& items) {
+  std::vector<Item> placed;
+  std::int64_t top = 0;
+  for (const Item& item : items) {
+    *item.offset = lowest_gap(item, placed);
+    top = std::max(top, base::checked_add(*item.offset, item.bytes));
+    placed.push_back(item);
+  }
+  return top;
+}
+
+/// The best of a few orders: large ones first is good as a rule, but one that lives long may be better off early.
+std::int64_t place_best(std::vector<Item>& items) {
+  const auto life = [](const Item& item) { return static_cast<double>(item.last_step - item.first_step + 1); };
+  const auto by = [&](double power) {
+    std::stable_sort(items.begin(), items.end(), [&](const Item& a, const Item& b) {
+      return static_cast<double>(a.bytes) * std::pow(life(a), power) >
+             static_cast<double>(b.bytes) * std::pow(life(b), power);
+    });
+    return place_in_order(items);
+  };
+  constexpr std::array powers{0.0, 0.1, 0.25, 0.5, 1.0};
+  double best = 0;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const double power : powers) {
+    const std::int64_t top = by(power);
+    if (top < least) best = power;
+    least = std::min(least, top);
+  }
+  return by(best);
+}
+
 }  // namespace
 
 Placement place(const Schedule& schedule, const std::vector<std::int64_t>& scratch_bytes) {
@@ -57,15 +93,7 @@ Placement place(const Schedule& schedule, const std::vector<std::int64_t>& scrat
     const int step = static_cast<int>(i);
     if (scratch_bytes[i] > 0) items.push_back({aligned(scratch_bytes[i]), step, step, &placement.scratch_offsets[i]});
   }
-  std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.bytes > b.bytes; });
-
-  std::vector<Item> placed;
-  std::int64_t top = 0;
-  for (const Item& item : items) {
-    *item.offset = lowest_gap(item, placed);
-    top = std::max(top, base::checked_add(*item.offset, item.bytes));
-    placed.push_back(item);
-  }
+  const std::int64_t top = place_best(items);
   for (const Item& item : items) *item.offset += placement.persistent_bytes;
   for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
     const Buffer& buffer = schedule.buffers[i];
