@@ -20,7 +20,8 @@ struct ShapeLine {
   std::string kind;
 };
 
-/// One of ORTHANT_TEST_EVERY lines where that is set. Throws Error naming the file and the line if a word is not understood.
+/// One of ORTHANT_TEST_EVERY lines where that is set. Throws Error naming the file and the line if a word is not
+/// understood.
 std::vector<ShapeLine> read_shapes(const std::string& file);
 
 tensor::Shape src_shape(const ShapeLine& line);
