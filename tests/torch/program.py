@@ -30,7 +30,7 @@ def save_weights(path, model):
 def step(orthant, directory, model, settings=(), evaluate=False):
     """`orthant step` on the directory's weights, input and target: (loss, output, {name: gradient})."""
     directory = pathlib.Path(directory)
-    command = [orthant, "step", model, "--threads", 2, "--dump", directory / "dump"]
+    command = [orthant, "step", model, "--threads", 2, "--algorithm", "rule", "--dump", directory / "dump"]
     for name in ("weights", "input", "target"):
         command += ["--" + name, directory / (name + (".safetensors" if name == "weights" else ".npy"))]
     for setting in settings:
