@@ -29,15 +29,6 @@ struct Finding {
 };
 using Verdict = Finding::Verdict;
 
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
-
 /// The word in brackets of a line like "always [madvise] never".
 std::string huge_pages() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
@@ -104,7 +95,7 @@ std::vector<Finding> examine() {
   uname(&system);
   return {{"orthant", fmt::format("{} (compiler {})", ORTHANT_VERSION, __VERSION__), Verdict::well, ""},
           {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine), Verdict::well, ""},
-          {"processor", processor_name(), Verdict::well, ""},
+          {"processor", machine.processor, Verdict::well, ""},
           check_threads(machine),
           check_kernels(machine),
           {"oneDNN", fmt::format("{} for {}", machine.onednn_version, machine.onednn_isa), Verdict::well, ""},

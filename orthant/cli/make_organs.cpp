@@ -107,10 +107,7 @@ void add_options(CLI::App& command, MakeOrgansArguments& arguments) {
       ->capture_default_str();
   command.add_option("--gzip", set.gzip, "Compress with this level; slower to read")->check(CLI::Range(1, 9));
   command.add_flag("--overwrite", set.overwrite, "Replace the volumes that are in the directory");
-  command.add_option("--ranks", arguments.parallel.ranks, "Ranks; more than one are started with mpirun")
-      ->check(CLI::Range(1, 1 << 20));
-  command.add_option("--threads", arguments.parallel.threads, "Threads per rank; the cores shared out if not given")
-      ->check(CLI::Range(1, 4096));
+  add_ranks(command, arguments.parallel);
   command.add_flag("--json", arguments.json, "Print JSON");
 }
 

@@ -86,11 +86,15 @@ plan::Plan chosen_plan(const ParallelArguments& arguments, const model::Graph& g
 
 void set_command_line(int argc, char** argv) { command_line() = {argc, argv}; }
 
-void add_parallel(CLI::App& command, ParallelArguments& arguments) {
+void add_ranks(CLI::App& command, ParallelArguments& arguments) {
   command.add_option("--ranks", arguments.ranks, "Ranks; more than one are started with mpirun")
       ->check(CLI::Range(1, 1 << 20));
   command.add_option("--threads", arguments.threads, "Threads per rank; the cores shared out if not given")
       ->check(CLI::Range(1, 4096));
+}
+
+void add_parallel(CLI::App& command, ParallelArguments& arguments) {
+  add_ranks(command, arguments);
   CLI::Option* grid =
       command.add_option("--grid", arguments.grid, "How to cut: n2d2h2, n2f4, p4, ...; see docs/plans.md");
   CLI::Option* strategy = command.add_option("--strategy", arguments.strategy,

@@ -21,6 +21,8 @@ struct ParallelArguments {
   std::string algorithm = "measured";
 };
 
+/// --ranks and --threads alone.
+void add_ranks(CLI::App& command, ParallelArguments& arguments);
 /// --ranks, --threads, --grid, --strategy, --plan, --micro-batches, --statistics, --algorithm.
 void add_parallel(CLI::App& command, ParallelArguments& arguments);
 
