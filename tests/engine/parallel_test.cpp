@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <string>
 
 namespace orthant::test {
@@ -27,7 +28,7 @@ constexpr int rank_counts[]{1, 2, 3, 4, 5, 6, 8};
 /// A network around one random op that is exact on small whole numbers.
 class SmallCase {
  public:
-  explicit SmallCase(std::uint64_t seed) : random_(seed) {}
+  explicit SmallCase(std::uint64_t seed, bool biases = true) : random_(seed), biases_(biases) {}
 
   model::Graph make() {
     const Shape shape{pick(1, 3), pick(1, 6), pick(1, 7), pick(1, 6), pick(1, 8)};
@@ -46,6 +47,7 @@ class SmallCase {
 
  private:
   int pick(int lo, int hi) { return static_cast<int>(random_.integer(lo, hi)); }
+  bool bias() { return pick(0, 1) == 1 && biases_; }
 
   model::Activation activation() {
     if (pick(0, 1) == 0) return {.kind = model::ActivationKind::relu};
@@ -84,10 +86,8 @@ class SmallCase {
   }
 
   model::Conv conv(const Shape& src, std::int64_t groups) {
-    return {.filters = groups * pick(1, groups > 1 ? 3 : 7),
-            .window = window(src, 4),
-            .groups = groups,
-            .bias = pick(0, 1) == 1};
+    return {
+        .filters = groups * pick(1, groups > 1 ? 3 : 7), .window = window(src, 4), .groups = groups, .bias = bias()};
   }
 
   std::int64_t some_groups(std::int64_t channels) {
@@ -107,8 +107,8 @@ class SmallCase {
         const std::int64_t groups = pick(0, 1) == 0 ? 1 : some_groups(shape.c);
         Window up = window({1, 1, 9, 9, 9}, 3);
         for (const tensor::Dim dim : tensor::spatial_dims) up.pad_lo[dim] = up.pad_hi[dim] = 0;
-        builder.add("up", model::ConvTranspose{
-                              .filters = groups * pick(1, 4), .window = up, .groups = groups, .bias = pick(0, 1) == 1});
+        builder.add(
+            "up", model::ConvTranspose{.filters = groups * pick(1, 4), .window = up, .groups = groups, .bias = bias()});
         break;
       }
       case 5: builder.add("max", model::Pool{.kind = model::PoolKind::max, .window = window(shape, 3)}); break;
@@ -129,8 +129,8 @@ class SmallCase {
       }
       case 11:
         builder.add("flat", model::Flatten{});
-        builder.add("dense", model::Dense{.features = pick(1, 9), .bias = pick(0, 1) == 1});
-        builder.add("dense2", model::Dense{.features = pick(1, 9)});
+        builder.add("dense", model::Dense{.features = pick(1, 9), .bias = bias()});
+        builder.add("dense2", model::Dense{.features = pick(1, 9), .bias = bias()});
         break;
       case 12:
         builder.add("conv", conv(shape, 1));
@@ -153,7 +153,38 @@ class SmallCase {
   }
 
   Random random_;
+  bool biases_;
 };
+
+double product(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+/// Without biases y = F(x) grows as x does, so that <F'(x)* g, x> = <g, y>: backward is the adjoint of forward, every
+/// exchange that both make included. Here g = y - t. No other run is needed to tell.
+TEST(Parallel, BackwardIsTheAdjointOfForward) {
+  int cases = 0;
+  for (std::uint64_t seed = 5000; cases < times(400); ++seed) {
+    SmallCase generator(seed, false);
+    model::Graph graph;
+    try {
+      graph = generator.make();
+    } catch (const base::Error&) {
+      continue;  // a pooling window that misses all cells
+    }
+    const plan::Plan plan = random_plan(graph, rank_counts[seed % std::size(rank_counts)], generator.random());
+    const RanksOptions options{.lower = {.update = false, .input_gradient = true, .keep_output = true}};
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(plan));
+    ++cases;
+    const Outcome many = run_ranks(graph, plan, options);
+    const std::vector<float> target = whole_target(graph, options);
+    std::vector<float> gradient = many.output;
+    for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] -= target[i];
+    EXPECT_EQ(product(many.tensors.at("input"), whole_input(graph, options)), product(gradient, many.output));
+    if (HasFailure()) return;
+  }
+}
 
 TEST(Parallel, EqualsOneRankBitForBitOnWholeNumbers) {
   int cases = 0;

@@ -86,12 +86,21 @@ const std::vector<float>& whole_parameter(const model::Parameter& parameter, Dat
   return values;
 }
 
+std::uint64_t input_key_of(const RanksOptions& options) { return 2 * options.seed; }
+std::uint64_t target_key_of(const RanksOptions& options) { return 2 * options.seed + 1; }
+
+std::vector<float> whole_tensor(const Shape& shape, Data data, std::uint64_t key) {
+  std::vector<float> values(static_cast<std::size_t>(tensor::volume(shape)));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = number(data, key, static_cast<std::int64_t>(i), false);
+  return values;
+}
+
 /// `floats(buffer)` and `labels(buffer)` are the memory of a buffer, whatever the numbers in it are.
 template <class Memory>
 void fill(const schedule::Schedule& schedule, Memory memory, const model::Graph& graph, const RanksOptions& options) {
   const Data data = options.data;
-  const std::uint64_t input_key = 2 * options.seed;
-  const std::uint64_t target_key = input_key + 1;
+  const std::uint64_t input_key = input_key_of(options);
+  const std::uint64_t target_key = target_key_of(options);
   for (const schedule::Port& port : schedule.inputs) {
     for_each_cell(port, graph.nodes.front().shape, [&](std::int64_t index, std::size_t offset) {
       memory.floats(port.buffer)[offset] = number(data, input_key, index, false);
@@ -241,6 +250,14 @@ Outcome run_ranks(const model::Graph& graph, const plan::Plan& plan, const Ranks
     expect_traffic_as_scheduled(comm, engine.schedule(), options.runs);
   });
   return outcome;
+}
+
+std::vector<float> whole_input(const model::Graph& graph, const RanksOptions& options) {
+  return whole_tensor(graph.nodes.front().shape, options.data, input_key_of(options));
+}
+
+std::vector<float> whole_target(const model::Graph& graph, const RanksOptions& options) {
+  return whole_tensor(model::target_shape(graph), options.data, target_key_of(options));
 }
 
 std::string difference(const Outcome& actual, const Outcome& expected) {

@@ -38,6 +38,10 @@ Outcome run_ranks(const model::Graph& graph, const plan::Plan& plan, const Ranks
 /// The same on one rank in double, by the reference definitions.
 Outcome run_in_double(const model::Graph& graph, const RanksOptions& options);
 
+/// What the ranks read, as whole tensors in NCDHW; targets must be values.
+std::vector<float> whole_input(const model::Graph& graph, const RanksOptions& options);
+std::vector<float> whole_target(const model::Graph& graph, const RanksOptions& options);
+
 /// Where two outcomes differ, bit for bit; "" if nowhere.
 std::string difference(const Outcome& actual, const Outcome& expected);
 /// The relative error of the output and of every tensor, in the Euclidean norm.
