@@ -143,7 +143,7 @@ IoTimes time_all(const Arrays& arrays, const tensor::Distribution& cut, int repe
   const auto scatter = [&] {
     for (int peer = 1; reads && peer < comm.size(); ++peer)
       delivery.add_send(peer, whole_held, tensor::owned_box(cut, peer));
-    reads ? delivery.add_copy(whole_held, own_held, mine) : delivery.add_receive(0, own_held, mine);
+    if (!reads) delivery.add_receive(0, own_held, mine);
     delivery.start();
     delivery.wait();
   };
