@@ -1,3 +1,4 @@
+#include "orthant/base/checked.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
 #include "orthant/cli/bench.hpp"
@@ -130,15 +131,21 @@ void read_raw(const data::Hdf5Outline& outline, const data::Hdf5Array& array, st
   for (const data::Hdf5Chunk& chunk : array.chunks) read(chunk.offset, chunk.bytes);
 }
 
+std::span<float> floats_of(const data::LargeBlock& block) {
+  return {reinterpret_cast<float*>(block.data()), static_cast<std::size_t>(block.bytes()) / sizeof(float)};
+}
+
 /// Collective. Boxes of the samples of all files, one file after the other.
 IoTimes time_all(const Arrays& arrays, const tensor::Distribution& cut, int repeats, comm::Comm& comm) {
   const bool reads = comm.rank() == 0;
   const Box all = tensor::whole(cut.global);
   const Box mine = tensor::owned_box(cut, comm.rank());
-  std::vector<float> whole(reads ? static_cast<std::size_t>(tensor::volume(all)) : 0);
-  std::vector<float> own(static_cast<std::size_t>(tensor::volume(mine)));
-  const data::Held whole_held{std::as_writable_bytes(std::span(whole)), all};
-  const data::Held own_held{std::as_writable_bytes(std::span(own)), mine};
+  const data::LargeBlock whole_block(reads ? data::box_bytes(all) : 0);
+  const data::LargeBlock own_block(data::box_bytes(mine));
+  const data::Held whole_held{whole_block.span(), all};
+  const data::Held own_held{own_block.span(), mine};
+  const std::span<float> whole = floats_of(whole_block);
+  const std::span<float> own = floats_of(own_block);
   train::Delivery delivery(comm, 0);
   const auto scatter = [&] {
     for (int peer = 1; reads && peer < comm.size(); ++peer)
@@ -161,13 +168,12 @@ IoTimes time_all(const Arrays& arrays, const tensor::Distribution& cut, int repe
       scatter();
     }
   });
-  whole = {};
-  std::vector<std::byte> raw;
-  for (std::size_t i = 0; reads && i < arrays.arrays.size(); ++i)
-    raw.resize(std::max(raw.size(), static_cast<std::size_t>(file_bytes(*arrays.arrays[i]))));
+  std::int64_t most_bytes = 0;
+  for (const data::Hdf5Array* array : arrays.arrays) most_bytes = std::max(most_bytes, file_bytes(*array));
+  const data::LargeBlock raw(reads ? most_bytes : 0);
   times.raw = best_pass(repeats, comm, [&] {
     for (std::size_t i = 0; reads && i < arrays.arrays.size(); ++i)
-      read_raw(arrays.outlines[i], *arrays.arrays[i], raw);
+      read_raw(arrays.outlines[i], *arrays.arrays[i], raw.span());
   });
   return times;
 }
@@ -236,8 +242,8 @@ void run_bench_io(const BenchIoArguments& arguments, comm::Comm& comm) {
         fail(Exit::does_not_fit, "{} cells along {} cannot be cut into {}; use fewer ranks or another --grid",
              distribution.global[dim], tensor::name_of(dim), distribution.grid[dim]);
     }
-    // The whole on one rank, and a box of it on each.
-    train::check_memory(2 * 4 * tensor::volume(distribution.global));
+    // The whole and its bytes on one rank, and a box of it on each.
+    train::check_memory(base::checked_mul(3 * 4, tensor::volume(distribution.global)));
     return distribution;
   });
   const IoTimes times = time_all(*arrays, cut, arguments.repeats, comm);

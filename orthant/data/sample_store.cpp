@@ -25,8 +25,7 @@ SampleStore::SampleStore(const Intake& intake, Filling filling, int rank)
     : intake_(intake), filling_(std::move(filling)), rank_(rank), positions_(filling_.order.size()) {
   for (std::size_t i = 0; i < filling_.order.size(); ++i)
     positions_[static_cast<std::size_t>(filling_.order[i])] = static_cast<std::int64_t>(i);
-  bytes_ = intake_.bytes(rank, filling_.kept);
-  memory_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes_));
+  memory_ = LargeBlock(intake_.bytes(rank, filling_.kept));
 }
 
 std::optional<std::int64_t> SampleStore::position(std::int64_t sample) const {
@@ -44,7 +43,7 @@ Held SampleStore::held(std::int64_t sample, const Take& holder) const {
   const Box box = kept_box(sample, holder);
   const std::int64_t batch = positions_[static_cast<std::size_t>(sample)] / intake_.mini_batch();
   const std::int64_t offset = intake_.bytes(rank_, batch * intake_.mini_batch()) + holder.offset_bytes;
-  return {{memory_.get() + offset, static_cast<std::size_t>(box_bytes(box))}, box};
+  return {{memory_.data() + offset, static_cast<std::size_t>(box_bytes(box))}, box};
 }
 
 std::vector<Piece> SampleStore::pieces(std::int64_t sample, Part part, const Box& box, int rank) const {

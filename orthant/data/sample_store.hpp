@@ -1,10 +1,10 @@
 #pragma once
 
 #include "orthant/data/intake.hpp"
+#include "orthant/data/large_block.hpp"
 #include "orthant/data/orientation.hpp"
 
 #include <functional>
-#include <memory>
 #include <optional>
 
 namespace orthant::data {
@@ -36,7 +36,7 @@ class SampleStore {
   /// `intake` must outlive the store. Allocates what `rank` keeps.
   SampleStore(const Intake& intake, Filling filling, int rank);
 
-  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  [[nodiscard]] std::int64_t bytes() const { return memory_.bytes(); }
   /// When a sample was read first, if it is kept.
   [[nodiscard]] std::optional<std::int64_t> position(std::int64_t sample) const;
   /// The box that a rank keeps of a kept sample for one of its takes.
@@ -51,8 +51,7 @@ class SampleStore {
   Filling filling_;
   int rank_;
   std::vector<std::int64_t> positions_;  ///< per sample
-  std::int64_t bytes_ = 0;
-  std::unique_ptr<std::byte[]> memory_;
+  LargeBlock memory_;
 };
 
 /// True if `part` of a dense `box` lies in one piece.

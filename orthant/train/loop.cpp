@@ -101,12 +101,11 @@ class LossRecord {
   std::vector<double> losses_;
 };
 
-/// Collective. Samples are kept in what the arena and half of the rest of the memory leave.
+/// Collective. Samples are kept in half of the memory that the arena leaves, or in as much as the run says.
 FeedOptions feed_options(const RunFile& run, std::int64_t steps, std::int64_t arena_bytes, comm::Comm& comm) {
-  const std::int64_t left = available_memory_bytes(comm) - arena_bytes;
-  return {.steps = steps,
-          .keep = keeps_samples(run.data),
-          .limit_bytes = run.data.store_limit > 0 ? run.data.store_limit : std::max<std::int64_t>(left / 2, 0)};
+  const std::int64_t left = std::max<std::int64_t>(available_memory_bytes(comm) - arena_bytes, 0);
+  const std::int64_t wanted = run.data.store_limit > 0 ? run.data.store_limit : left / 2;
+  return {.steps = steps, .keep = keeps_samples(run.data), .limit_bytes = std::min(wanted, left)};
 }
 
 /// Every rank knows the loss, so all throw.

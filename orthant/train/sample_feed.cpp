@@ -55,8 +55,7 @@ SampleFeed::SampleFeed(const Loader& loader, engine::Engine& engine, comm::Comm&
       delivery_(comm, free_tag(engine.schedule(), comm)),
       ready_(slots_.size()) {
   decide_store(options);
-  const auto batch_bytes = static_cast<std::size_t>(intake_.bytes(comm.rank(), intake_.mini_batch()));
-  comm::agree(comm, [&] { staging_ = std::make_unique_for_overwrite<std::byte[]>(batch_bytes); });
+  comm::agree(comm, [&] { staging_ = data::LargeBlock(intake_.bytes(comm.rank(), intake_.mini_batch())); });
 }
 
 void SampleFeed::decide_store(const FeedOptions& options) {
@@ -87,7 +86,7 @@ EpochIo& SampleFeed::epoch(std::int64_t epoch) {
 }
 
 Held SampleFeed::staging(const Take& take, const Box& box) const {
-  return {{staging_.get() + take.offset_bytes, static_cast<std::size_t>(data::box_bytes(box))}, box};
+  return {{staging_.data() + take.offset_bytes, static_cast<std::size_t>(data::box_bytes(box))}, box};
 }
 
 void SampleFeed::read(const Draw& draw, const Take& take, bool keep) {

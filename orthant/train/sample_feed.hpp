@@ -75,7 +75,7 @@ class SampleFeed {
   data::Intake intake_;
   std::optional<data::SampleStore> store_;
   StoreSize size_;
-  std::unique_ptr<std::byte[]> staging_;  ///< a mini-batch that is not kept
+  data::LargeBlock staging_;  ///< a mini-batch that is not kept
   Prefetch prefetch_;
   Delivery delivery_;
   std::vector<Read> reads_;
