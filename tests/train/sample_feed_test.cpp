@@ -80,6 +80,7 @@ struct Case {
   data::Augmentation augment{};
   std::int64_t limit_bytes = 1 << 20;
   std::int64_t epochs = 3;
+  std::uint64_t seed = 3;
 };
 
 /// The engine's memory holds the boxes of the samples that the stream has, turned, cell by cell.
@@ -133,7 +134,7 @@ void check(const Case& wanted) {
   SCOPED_TRACE(fmt::format("{} of {} samples in {}", wanted.grid, wanted.samples, wanted.mini_batch));
   const model::Graph graph = wanted.labels ? labels_graph(wanted.mini_batch) : values_graph(wanted.mini_batch);
   const plan::Plan plan = plan::make_plan(graph, plan::parse_grid(wanted.grid));
-  const StreamOptions stream_options{.shuffle = true, .seed = 3, .augment = wanted.augment};
+  const StreamOptions stream_options{.shuffle = true, .seed = wanted.seed, .augment = wanted.augment};
   test::run_threads(plan.ranks, [&](comm::Comm& comm) {
     engine::Engine engine(schedule::lower(graph, plan, comm.rank(), {}), comm, {.threads = 1, .before_allocation = {}});
     const Numbers set(wanted.samples);
@@ -175,8 +176,11 @@ TEST(SampleFeed, EveryRankGetsItsBoxesAndReadsThemOnce) {
 }
 
 TEST(SampleFeed, MiniBatchesAsLargeAsTheSetMeetASampleTwice) {
-  for (const char* grid : {"n3", "n2", "d2"}) check({.grid = grid, .mini_batch = 4, .samples = 4});
-  for (const char* grid : {"n3", "n2", "d2"}) check({.grid = grid, .mini_batch = 4, .samples = 5, .epochs = 7});
+  for (const char* grid : {"n3", "n2", "d2"}) {
+    check({.grid = grid, .mini_batch = 4, .samples = 4});
+    for (std::uint64_t seed = 0; seed < 5; ++seed)
+      check({.grid = grid, .mini_batch = 4, .samples = 5, .epochs = 7, .seed = seed});
+  }
 }
 
 TEST(SampleFeed, TurnedSamplesComeTogetherFromThoseWhoKeepThem) {
