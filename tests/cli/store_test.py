@@ -99,6 +99,20 @@ class Store(ProgramTest):
         for cut in (["--grid", "1"], ["--grid", "n2", "--threads", "1"]):
             self.expect_error(65, "3.h5:full' at [", "train", "run.yaml", "output=out", "overwrite=true", *cut)
 
+    def test_bench_io(self):
+        for grid, ranks in (["1", 1], ["d2", 2], ["h2", 2]):
+            result = json.loads(self.expect_success("bench", "io", "data", "--grid", grid, "--repeats", "2", "--json"))
+            self.assertEqual((result["files"], result["bytes"], result["axes"], result["ranks"], result["grid"]),
+                             (SAMPLES, SAMPLES * 7 * 6 * 6 * 2 * 2, "DHWC", ranks, grid))
+            for key in ("raw_seconds", "whole_seconds", "parallel_seconds", "scatter_seconds", "raw_share", "parallel_speedup"):
+                self.assertGreater(result[key], 0)
+        self.assertIn("every rank its box", self.expect_success("bench", "io", "data/0.h5", "--repeats", "1"))
+        self.expect_error(64, "the grid 'n2' cuts more than d, h and w", "bench", "io", "data", "--grid", "n2")
+        self.expect_error(71, "the grid 'd2' has 2 parts for 3 ranks", "bench", "io", "data", "--grid", "d2", "--ranks", "3")
+        self.expect_error(65, "'data/0.h5:full' has 4 axes; say with --axes", "bench", "io", "data", "--axes", "DHW")
+        self.expect_error(65, "'data/0.h5' has no key 'ful'; did you mean 'full'?", "bench", "io", "data", "--key", "ful")
+        self.expect_error(66, "cannot open 'none.h5'", "bench", "io", "none.h5")
+
 
 if __name__ == "__main__":
     unittest.main()
