@@ -243,7 +243,7 @@ void run_bench_io(const BenchIoArguments& arguments, comm::Comm& comm) {
              distribution.global[dim], tensor::name_of(dim), distribution.grid[dim]);
     }
     // The whole and its bytes on one rank, and a box of it on each.
-    train::check_memory(base::checked_mul(3 * 4, tensor::volume(distribution.global)));
+    train::check_memory(base::checked_mul(12, tensor::volume(distribution.global)));
     return distribution;
   });
   const IoTimes times = time_all(*arrays, cut, arguments.repeats, comm);

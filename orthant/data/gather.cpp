@@ -183,7 +183,7 @@ class Walk {
 
   /// The same where they are 16-bit integers: put side by side first.
   void convert_four_word_channels(std::int64_t pixels) {
-    words_.resize(static_cast<std::size_t>(4 * 2 * interleaved_words));
+    words_.resize(static_cast<std::size_t>(8 * interleaved_words));
     std::array<const std::byte*, 4> channels{};
     for (std::int64_t begin = 0; begin < pixels; begin += interleaved_words) {
       const std::int64_t count = std::min(interleaved_words, pixels - begin);

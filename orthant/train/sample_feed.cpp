@@ -18,6 +18,7 @@ using tensor::Box;
 /// Collective. What all ranks take, in the order of the ranks.
 std::vector<Take> all_takes(const std::vector<Slot>& slots, comm::Comm& comm) {
   std::vector<Take> takes;
+  takes.reserve(slots.size());
   for (const Slot& slot : slots) {
     takes.push_back({.rank = comm.rank(),
                      .part = slot.part,
@@ -182,6 +183,7 @@ void SampleFeed::finish() {
 
 std::vector<std::string> to_lines(const std::vector<EpochIo>& epochs) {
   std::vector<std::string> lines;
+  lines.reserve(epochs.size());
   for (const EpochIo& io : epochs) {
     lines.push_back(fmt::format("data of epoch {}: {} bytes from files, {} bytes between ranks, waited {:.3f} s",
                                 lines.size() + 1, io.file_bytes, io.store_bytes_sent, io.wait_seconds));
