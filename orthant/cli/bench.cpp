@@ -16,10 +16,11 @@ double median_of(std::vector<double> seconds) {
 
 void add_bench(CLI::App& app) {
   CLI::App* bench =
-      app.add_subcommand("bench", "Measure this machine: whole training steps, messages, or single kernels");
+      app.add_subcommand("bench", "Measure this machine: whole training steps, messages, files, or single kernels");
   bench->require_subcommand(1);
   add_bench_step(*bench);
   add_bench_halo(*bench);
+  add_bench_io(*bench);
   add_bench_kernels(*bench);
 }
 

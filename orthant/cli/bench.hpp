@@ -8,6 +8,7 @@ namespace orthant::cli {
 
 void add_bench_step(CLI::App& bench);
 void add_bench_halo(CLI::App& bench);
+void add_bench_io(CLI::App& bench);
 void add_bench_kernels(CLI::App& bench);
 
 double best_of(const std::vector<double>& seconds);

@@ -27,6 +27,11 @@ struct TrainArguments {
 void print_start(const train::Start& start) {
   fmt::print("network     {}, {} parameters\n", start.network, with_commas(start.parameters));
   fmt::print("data        {} samples, {} steps\n", with_commas(start.samples), with_commas(start.steps));
+  if (start.store.set_bytes > 0) {
+    fmt::print("store       {} of {} kept in memory, at most {} on a rank{}\n", bytes_text(start.store.bytes),
+               bytes_text(start.store.set_bytes), bytes_text(start.store.largest_bytes),
+               start.store.samples < start.samples ? "; the rest is read in every epoch" : "");
+  }
   const std::string threads = fmt::format("{} thread{}", start.threads, start.threads == 1 ? "" : "s");
   if (start.ranks == 1) {
     fmt::print("memory      {} in one arena, {}\n", bytes_text(start.arena_bytes), threads);
@@ -52,6 +57,15 @@ void print_summary(const train::Summary& summary) {
   fmt::print("weights     {}\n", summary.weights);
 }
 
+Json to_json(const std::vector<train::EpochIo>& epochs) {
+  Json list = Json::array();
+  for (const train::EpochIo& io : epochs) {
+    list.push_back(
+        {{"file_bytes", io.file_bytes}, {"store_bytes_sent", io.store_bytes_sent}, {"wait_seconds", io.wait_seconds}});
+  }
+  return list;
+}
+
 void print_json(const train::Summary& summary) {
   const Json json{{"steps", summary.steps},
                   {"epochs", summary.epochs},
@@ -61,6 +75,8 @@ void print_json(const train::Summary& summary) {
                   {"seconds", summary.seconds},
                   {"samples_per_second", summary.samples_per_second},
                   {"arena_bytes", summary.arena_bytes},
+                  {"store_bytes", summary.store_bytes},
+                  {"epoch_io", to_json(summary.epoch_io)},
                   {"directory", summary.directory},
                   {"weights", summary.weights},
                   {"stopped", summary.stopped}};

@@ -24,6 +24,7 @@ using tensor::Shape;
 constexpr std::int64_t pixel_piece_bytes = 256 << 10;
 constexpr std::int64_t channel_piece_bytes = 64 << 10;
 constexpr std::int64_t interleaved_piece = 16 << 10;
+constexpr std::int64_t interleaved_words = 64 << 10;
 /// Results that no cache holds are stored past them, if they come in long runs.
 constexpr std::int64_t cached_items = 4 << 20;
 constexpr std::int64_t short_run_items = 2 << 10;
@@ -154,7 +155,9 @@ class Walk {
   void convert_run(std::int64_t pixels) {
     if (whole_pixels_) return convert_pixels(pixels);
     if constexpr (std::is_same_v<Item, float>) {
-      if (extents_.c == 4 && to_.strides.c == 1 && to_.strides.w == 4) return convert_four_channels(pixels);
+      const bool words = (from_.type == NumberType::i16 || from_.type == NumberType::u16) && !from_.big_endian;
+      if (extents_.c == 4 && to_.strides.c == 1 && to_.strides.w == 4)
+        return words ? convert_four_word_channels(pixels) : convert_four_channels(pixels);
     }
     convert_channels(pixels);
   }
@@ -175,6 +178,24 @@ class Walk {
       }
       interleave(channels, count, into_ + in_memory() + begin * to_.strides.w,
                  convert_.past_caches && count >= short_run_items);
+    }
+  }
+
+  /// The same where they are 16-bit integers: put side by side first.
+  void convert_four_word_channels(std::int64_t pixels) {
+    words_.resize(static_cast<std::size_t>(8 * interleaved_words));
+    std::array<const std::byte*, 4> channels{};
+    for (std::int64_t begin = 0; begin < pixels; begin += interleaved_words) {
+      const std::int64_t count = std::min(interleaved_words, pixels - begin);
+      for (std::int64_t c = 0; c < 4; ++c) {
+        std::byte* room = words_.data() + c * 2 * interleaved_words;
+        const auto bytes = fetch_((in_file(box_.lo.c + c) + begin) * 2, count * 2, room);
+        // What is not in the room stays only until the next call.
+        if (bytes.data() != room) std::copy(bytes.begin(), bytes.end(), room);
+        channels.at(static_cast<std::size_t>(c)) = room;
+      }
+      interleave_words(channels, from_.type == NumberType::i16, count, into_ + in_memory() + begin * 4,
+                       convert_.past_caches && count >= short_run_items);
     }
   }
 
@@ -232,6 +253,7 @@ class Walk {
   Shape start_;
   std::vector<std::byte> turned_;
   std::vector<Item> lanes_;
+  std::vector<std::byte> words_;
   std::optional<BadItem> bad_;
 };
 

@@ -48,6 +48,33 @@ void convert_past_caches(NumberType type, std::span<const std::byte> from, float
   convert(type, from.subspan(static_cast<std::size_t>(done * size)), to + done, 1);
 }
 
+void interleave_words(const std::array<const std::byte*, 4>& channels, bool is_signed, std::int64_t count, float* to,
+                      bool past_caches) {
+  const bool streams = past_caches && is_aligned(to);
+  const auto put = [&](float* at, __m128i two_pixels) {
+    const Pair pair = widen(two_pixels, is_signed);
+    streams ? _mm_stream_ps(at, _mm_cvtepi32_ps(pair.low)) : _mm_storeu_ps(at, _mm_cvtepi32_ps(pair.low));
+    streams ? _mm_stream_ps(at + 4, _mm_cvtepi32_ps(pair.high)) : _mm_storeu_ps(at + 4, _mm_cvtepi32_ps(pair.high));
+  };
+  const auto load = [&](std::size_t c, std::int64_t i) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(channels.at(c) + 2 * i));
+  };
+  std::int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const __m128i a = load(0, i), b = load(1, i), c = load(2, i), d = load(3, i);
+    const __m128i ab_low = _mm_unpacklo_epi16(a, b), cd_low = _mm_unpacklo_epi16(c, d);
+    const __m128i ab_high = _mm_unpackhi_epi16(a, b), cd_high = _mm_unpackhi_epi16(c, d);
+    put(to + 4 * i, _mm_unpacklo_epi32(ab_low, cd_low));
+    put(to + 4 * i + 8, _mm_unpackhi_epi32(ab_low, cd_low));
+    put(to + 4 * i + 16, _mm_unpacklo_epi32(ab_high, cd_high));
+    put(to + 4 * i + 24, _mm_unpackhi_epi32(ab_high, cd_high));
+  }
+  if (streams) _mm_sfence();
+  const NumberType type = is_signed ? NumberType::i16 : NumberType::u16;
+  for (std::size_t c = 0; c < 4; ++c)
+    convert(type, {channels.at(c) + 2 * i, static_cast<std::size_t>(2 * (count - i))}, to + 4 * i + c, 4);
+}
+
 void interleave(const std::array<const float*, 4>& channels, std::int64_t count, float* to, bool past_caches) {
   const bool streams = past_caches && is_aligned(to);
   std::int64_t i = 0;

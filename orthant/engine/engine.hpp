@@ -62,7 +62,6 @@ class Engine {
   std::vector<std::vector<void*>> arguments_;  ///< per step
   std::vector<void*> scratch_;                 ///< per step
   std::vector<double> losses_;
-  int in_flight_ = 0;
   std::int64_t waited_ns_ = 0;
 };
 

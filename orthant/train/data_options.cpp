@@ -91,10 +91,16 @@ data::Augmentation read_augment(const Document& value, const std::string& origin
 
 }  // namespace
 
+bool keeps_samples(const DataOptions& options) {
+  if (options.store != DataOptions::Store::automatic) return options.store == DataOptions::Store::memory;
+  return options.kind != Kind::synthetic;
+}
+
 DataOptions read_data(const Document& value, const std::string& origin) {
   static const Words kinds{"synthetic", "npy", "hdf5"};
-  static const Words known{"kind",      "samples",    "seed", "inputs",     "targets", "files",
-                           "input_key", "target_key", "axes", "transforms", "augment", "shuffle"};
+  static const Words known{"kind",       "samples", "seed",       "inputs",  "targets", "files", "input_key",
+                           "target_key", "axes",    "transforms", "augment", "shuffle", "store", "store_limit"};
+  static const Words stores{"auto", "memory", "off"};
   const Document map = as_map(value, "kind");
   const Fields fields(map, origin, known);
   DataOptions data;
@@ -103,6 +109,8 @@ DataOptions read_data(const Document& value, const std::string& origin) {
   data.samples = integer_in(fields, "samples", data.samples, 1, most_samples);
   data.seed = read_seed(fields);
   data.shuffle = fields.flag_or("shuffle", data.shuffle);
+  data.store = static_cast<DataOptions::Store>(choice_or_first(fields, "store", stores));
+  data.store_limit = bytes_or(fields, "store_limit", 0);
   if (data.kind == Kind::npy) {
     data.inputs = read_paths(fields, "inputs");
     data.targets = read_paths(fields, "targets");

@@ -23,8 +23,14 @@ struct DataOptions {
   std::vector<data::Transform> transforms;
   data::Augmentation augment;
   bool shuffle = true;  ///< a new order every epoch
+  enum class Store { automatic, memory, off };
+  Store store = Store::automatic;  ///< automatic: in memory if the data are in files
+  std::int64_t store_limit = 0;    ///< bytes per rank; 0: half of what is available
   bool operator==(const DataOptions&) const = default;
 };
+
+/// True if samples are to be kept in memory.
+bool keeps_samples(const DataOptions& options);
 
 /// Reads the value of a run's key `data`; `origin` names the run in messages.
 DataOptions read_data(const model::Document& value, const std::string& origin);

@@ -1,14 +1,12 @@
 #include "orthant/train/loader.hpp"
 
-#include "orthant/base/error.hpp"
-#include "orthant/base/random.hpp"
+#include "orthant/base/checked.hpp"
 #include "orthant/data/file_list.hpp"
 #include "orthant/data/hdf5_survey.hpp"
 #include "orthant/data/npy_dataset.hpp"
 #include "orthant/data/synthetic.hpp"
 
-#include <algorithm>
-#include <numeric>
+#include <cstring>
 #include <utility>
 
 namespace orthant::train {
@@ -60,77 +58,82 @@ std::unique_ptr<data::Dataset> open_data(const DataOptions& options, const model
   return std::make_unique<data::TransformedDataset>(std::move(dataset), options.transforms, shape);
 }
 
-Loader::Loader(const data::Dataset& dataset, const model::Graph& graph, const LoaderOptions& options)
+std::vector<Slot> slots_of(const schedule::Schedule& schedule) {
+  std::vector<Slot> slots;
+  const auto add = [&](const std::vector<schedule::Port>& ports, data::Part part) {
+    for (const schedule::Port& port : ports) {
+      if (port.buffer < 0 || tensor::is_empty(port.box)) continue;
+      for (std::int64_t n = port.box.lo.n; n < port.box.hi.n; ++n) {
+        Slot slot{.part = part, .n = n, .box = port.box, .buffer = port.buffer, .layout = port.layout};
+        slot.box.set(tensor::Dim::n, {0, 1});
+        slot.layout.extents.n = 1;
+        slot.layout.offset += (n - port.box.lo.n) * port.layout.strides.n;
+        slots.push_back(slot);
+      }
+    }
+  };
+  add(schedule.inputs, data::Part::source);
+  add(schedule.targets, data::Part::target);
+  return slots;
+}
+
+void read_box(const data::Dataset& dataset, const data::SampleShape& shape, std::int64_t sample, data::Part part,
+              const tensor::Box& box, std::span<std::byte> into) {
+  const auto items = static_cast<std::size_t>(tensor::volume(box));
+  const std::span<float> floats(reinterpret_cast<float*>(into.data()), items);
+  if (part == data::Part::source) {
+    dataset.read_input(sample, box, floats);
+  } else if (shape.labels) {
+    dataset.read_labels(sample, box, {reinterpret_cast<std::int32_t*>(into.data()), items});
+  } else {
+    dataset.read_values(sample, box, floats);
+  }
+}
+
+void put_box(const Slot& slot, const data::Orientation& orientation, std::span<const std::byte> box,
+             engine::Engine& engine) {
+  // Floats are copied as whole numbers of the same size.
+  const std::span<std::int32_t> memory = engine.labels(slot.buffer);
+  if (tensor::is_dense(slot.layout) && orientation == data::Orientation{}) {
+    std::memcpy(memory.data() + slot.layout.offset, box.data(), box.size());
+    return;
+  }
+  const std::span<const std::int32_t> items(reinterpret_cast<const std::int32_t*>(box.data()),
+                                            box.size() / sizeof(std::int32_t));
+  data::turn<std::int32_t>(orientation, items, slot.layout, memory);
+}
+
+Loader::Loader(const data::Dataset& dataset, const model::Graph& graph, const StreamOptions& options)
     : dataset_(dataset),
       mini_batch_(graph.nodes.front().shape.n),
-      steps_per_epoch_(dataset.samples() / mini_batch_),
-      options_(options),
-      shape_(sample_shape(graph)),
-      order_(static_cast<std::size_t>(dataset.samples())) {
-  if (steps_per_epoch_ == 0) {
+      stream_(sample_shape(graph), dataset.samples(), options) {
+  if (dataset.samples() < mini_batch_) {
     base::fail(base::Exit::bad_data, "the data has {} samples, fewer than a mini-batch of {}; use a smaller mini_batch",
                dataset.samples(), mini_batch_);
   }
 }
 
-void Loader::order_epoch(std::int64_t epoch) {
-  epoch_ = epoch;
-  std::iota(order_.begin(), order_.end(), std::int64_t{0});
-  if (!options_.shuffle) return;
-  const std::uint64_t key = base::keyed(base::keyed(options_.seed, 0x5A), static_cast<std::uint64_t>(epoch));
-  for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[base::keyed(key, i) % i]);
+std::int64_t Loader::steps_of(std::int64_t epochs) const {
+  return (base::checked_mul(epochs, stream_.samples()) - 1) / mini_batch_ + 1;
 }
 
-/// `memory(buffer)` is where a port's items lie, `read(sample, box, span)` reads a box, dense; `shape` is the whole.
-template <class T, class Memory, class Read>
-void Loader::load_boxes(const std::vector<schedule::Port>& ports, const tensor::Shape& shape, std::int64_t first,
-                        std::vector<T>& scratch, Memory memory, Read read) {
-  for (const schedule::Port& port : ports) {
-    if (port.buffer < 0 || tensor::is_empty(port.box)) continue;
-    const std::span<T> buffer = memory(port.buffer);
-    for (std::int64_t n = port.box.lo.n; n < port.box.hi.n; ++n) {
-      const std::int64_t sample = order_[static_cast<std::size_t>(first + n)];
-      const data::Orientation orientation =
-          data::orientation_of(options_.augment, {.seed = options_.seed, .epoch = epoch_, .sample = sample}, shape_);
-      tensor::Box box = port.box;
-      box.set(tensor::Dim::n, {0, 1});
-      box = data::source_box(orientation, box, shape);
-      const auto items = static_cast<std::size_t>(tensor::volume(box));
-      tensor::Layout to = port.layout;
-      to.extents.n = 1;
-      to.offset += (n - port.box.lo.n) * port.layout.strides.n;
-      if (tensor::is_dense(to) && orientation == data::Orientation{}) {
-        read(sample, box, buffer.subspan(static_cast<std::size_t>(to.offset), items));
-        continue;
-      }
-      scratch.resize(items);
-      read(sample, box, std::span<T>(scratch));
-      data::turn<T>(orientation, scratch, to, buffer);
-    }
-  }
-}
+std::int64_t Loader::epoch_of(std::int64_t step) const { return (step - 1) * mini_batch_ / stream_.samples() + 1; }
 
 void Loader::load(std::int64_t step, engine::Engine& engine) {
-  const std::int64_t epoch = (step - 1) / steps_per_epoch_;
-  if (epoch != epoch_) order_epoch(epoch);
-  const schedule::Schedule& schedule = engine.schedule();
-  const std::int64_t first = (step - 1) % steps_per_epoch_ * mini_batch_;
-  const auto floats = [&](int buffer) { return engine.floats(buffer); };
-  const auto labels = [&](int buffer) { return engine.labels(buffer); };
-  load_boxes(schedule.inputs, shape_.input, first, values_, floats,
-             [&](std::int64_t sample, const tensor::Box& box, std::span<float> into) {
-               dataset_.read_input(sample, box, into);
-             });
-  if (schedule.labels) {
-    load_boxes(schedule.targets, shape_.target, first, labels_, labels,
-               [&](std::int64_t sample, const tensor::Box& box, std::span<std::int32_t> into) {
-                 dataset_.read_labels(sample, box, into);
-               });
-  } else {
-    load_boxes(schedule.targets, shape_.target, first, values_, floats,
-               [&](std::int64_t sample, const tensor::Box& box, std::span<float> into) {
-                 dataset_.read_values(sample, box, into);
-               });
+  for (const Slot& slot : slots_of(engine.schedule())) {
+    const Draw draw = stream_.at((step - 1) * mini_batch_ + slot.n);
+    const tensor::Box box = stream_.source(draw, slot.part, slot.box);
+    const auto bytes = static_cast<std::size_t>(data::box_bytes(box));
+    if (tensor::is_dense(slot.layout) && draw.orientation == data::Orientation{}) {
+      const std::span<std::byte> memory = std::as_writable_bytes(engine.labels(slot.buffer));
+      const auto offset = static_cast<std::size_t>(slot.layout.offset) * sizeof(float);
+      read_box(dataset_, stream_.shape(), draw.sample, slot.part, box, memory.subspan(offset, bytes));
+      continue;
+    }
+    if (room_.size() < bytes) room_.resize(bytes);
+    const std::span<std::byte> room(room_.data(), bytes);
+    read_box(dataset_, stream_.shape(), draw.sample, slot.part, box, room);
+    put_box(slot, draw.orientation, room, engine);
   }
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
-#include "orthant/data/dataset.hpp"
 #include "orthant/engine/engine.hpp"
 #include "orthant/model/graph.hpp"
 #include "orthant/train/run_file.hpp"
+#include "orthant/train/sample_stream.hpp"
 
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace orthant::train {
@@ -21,39 +23,48 @@ std::string survey_data(const DataOptions& options);
 std::unique_ptr<data::Dataset> open_data(const DataOptions& options, const model::Graph& graph,
                                          const std::string& survey);
 
-/// The order of samples and how they are turned: functions of seed and epoch.
-struct LoaderOptions {
-  bool shuffle = false;
-  std::uint64_t seed = 0;
-  data::Augmentation augment{};
+/// A box that a rank takes of the n-th sample of every mini-batch, and where the engine wants it.
+struct Slot {
+  data::Part part = data::Part::source;
+  std::int64_t n = 0;
+  tensor::Box box;  ///< in the sample; its n is [0, 1)
+  int buffer = -1;
+  tensor::Layout layout;
 };
 
-/// Puts this rank's boxes of mini-batches into the engine's buffers, epoch by epoch; what is left of an epoch is
-/// dropped.
+/// What the rank of a schedule takes.
+std::vector<Slot> slots_of(const schedule::Schedule& schedule);
+
+/// Reads a box of a sample into memory of its size: floats, or labels as the network wants them.
+void read_box(const data::Dataset& dataset, const data::SampleShape& shape, std::int64_t sample, data::Part part,
+              const tensor::Box& box, std::span<std::byte> into);
+/// Puts a box that was read, dense, into the engine's memory, turned.
+void put_box(const Slot& slot, const data::Orientation& orientation, std::span<const std::byte> box,
+             engine::Engine& engine);
+
+/// Puts this rank's boxes of mini-batches into the engine's buffers, straight from the data.
 class Loader {
  public:
   /// Throws Error if the data has fewer samples than a mini-batch.
-  Loader(const data::Dataset& dataset, const model::Graph& graph, const LoaderOptions& options);
+  Loader(const data::Dataset& dataset, const model::Graph& graph, const StreamOptions& options);
 
-  [[nodiscard]] std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
-  /// Loads the mini-batch of `step` (counts from 1).
+  [[nodiscard]] const data::Dataset& dataset() const { return dataset_; }
+  [[nodiscard]] const SampleStream& stream() const { return stream_; }
+  [[nodiscard]] std::int64_t mini_batch() const { return mini_batch_; }
+  /// Steps after which every sample has been used so many times, some perhaps once more.
+  [[nodiscard]] std::int64_t steps_of(std::int64_t epochs) const;
+  [[nodiscard]] std::int64_t steps_per_epoch() const { return steps_of(1); }
+  /// The epoch (from 1) of the first sample of a step (from 1).
+  [[nodiscard]] std::int64_t epoch_of(std::int64_t step) const;
+  /// Loads the mini-batch of `step` (counts from 1): samples [(step - 1) * mini-batch, step * mini-batch) of the
+  /// stream.
   void load(std::int64_t step, engine::Engine& engine);
 
  private:
-  void order_epoch(std::int64_t epoch);
-  template <class T, class Memory, class Read>
-  void load_boxes(const std::vector<schedule::Port>& ports, const tensor::Shape& shape, std::int64_t first,
-                  std::vector<T>& scratch, Memory memory, Read read);
-
   const data::Dataset& dataset_;
   std::int64_t mini_batch_;
-  std::int64_t steps_per_epoch_;
-  LoaderOptions options_;
-  data::SampleShape shape_;
-  std::int64_t epoch_ = -1;
-  std::vector<std::int64_t> order_;
-  std::vector<float> values_;  ///< a box that is turned, or goes where memory has gaps
-  std::vector<std::int32_t> labels_;
+  SampleStream stream_;
+  std::vector<std::byte> room_;  ///< for a box on its way
 };
 
 }  // namespace orthant::train

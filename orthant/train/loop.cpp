@@ -10,6 +10,7 @@
 #include "orthant/train/memory.hpp"
 #include "orthant/train/progress.hpp"
 #include "orthant/train/run_directory.hpp"
+#include "orthant/train/sample_feed.hpp"
 #include "orthant/train/stop_signal.hpp"
 #include "orthant/train/weights.hpp"
 
@@ -44,7 +45,7 @@ struct Session {
         plan(options.plan(graph)),
         dataset(open_data(run.data, graph, survey)),
         loader(*dataset, graph, {.shuffle = run.data.shuffle, .seed = run.seed, .augment = run.data.augment}),
-        steps(run.steps > 0 ? run.steps : base::checked_mul(run.epochs, loader.steps_per_epoch())),
+        steps(run.steps > 0 ? run.steps : loader.steps_of(run.epochs)),
         schedule(schedule::lower(graph, plan, comm.rank(), {.optimizer = run.optimizer})) {}
 
   [[nodiscard]] Start describe(const engine::Engine& engine, comm::Comm& comm, const TrainOptions& options) const {
@@ -100,6 +101,13 @@ class LossRecord {
   std::vector<double> losses_;
 };
 
+/// Collective. Samples are kept in half of the memory that the arena leaves, or in as much as the run says.
+FeedOptions feed_options(const RunFile& run, std::int64_t steps, std::int64_t arena_bytes, comm::Comm& comm) {
+  const std::int64_t left = std::max<std::int64_t>(available_memory_bytes(comm) - arena_bytes, 0);
+  const std::int64_t wanted = run.data.store_limit > 0 ? run.data.store_limit : left / 2;
+  return {.steps = steps, .keep = keeps_samples(run.data), .limit_bytes = std::min(wanted, left)};
+}
+
 /// Every rank knows the loss, so all throw.
 void check_finite(double loss, std::int64_t step) {
   if (std::isfinite(loss)) return;
@@ -124,16 +132,19 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
   const auto made =
       comm::agree(comm, [&] { return make_engine(run, job, std::move(session->schedule), options.threads); });
   engine::Engine& engine = *made;
+  SampleFeed feed(session->loader, engine, comm,
+                  feed_options(run, session->steps, engine.placement().arena_bytes, comm));
   const auto record = comm::agree(
       comm, [&] { return comm.rank() == 0 ? std::make_unique<Record>(run, options.name, *session) : nullptr; });
   Start begin = session->describe(engine, comm, options);
-  Summary summary{.arena_bytes = begin.arena_bytes};
+  begin.store = feed.store();
+  Summary summary{.arena_bytes = begin.arena_bytes, .store_bytes = feed.store().bytes};
   if (record) {
     summary.directory = begin.directory = record->directory.path();
     summary.weights = record->directory.file("weights.safetensors");
-    record->log.write(
-        log_line(fmt::format("{}: {} parameters, {} steps of {} samples, {} ranks, arena {} bytes", begin.network,
-                             begin.parameters, begin.steps, run.network.mini_batch, begin.ranks, begin.arena_bytes)));
+    record->log.write(log_line(fmt::format(
+        "{}: {} parameters, {} steps of {} samples, {} ranks, arena {} bytes, store {} bytes", begin.network,
+        begin.parameters, begin.steps, run.network.mini_batch, begin.ranks, begin.arena_bytes, begin.store.bytes)));
     if (options.started) options.started(begin);
   }
 
@@ -147,11 +158,11 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
     const Clock::time_point step_start = Clock::now();
     const double rate = rate_at(run.learning_rate, step, session->steps);
     const kernels::Context context{.step = step, .seed = run.seed, .learning_rate = rate};
-    session->loader.load(step, engine);
+    feed.load(step);
     has_room(engine, trace) ? engine.run(context, trace) : engine.run(context);
     const double loss = engine.losses().back();
     summary.steps = step;
-    summary.epochs = (step - 1) / session->loader.steps_per_epoch() + 1;
+    summary.epochs = session->loader.epoch_of(step);
     if (record) {
       record->metrics.write({step, summary.epochs, rate, seconds_since(step_start), engine.losses()});
       progress->update(step, loss);
@@ -160,6 +171,8 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
     losses.add(loss);
     if (run.save_every > 0 && step % run.save_every == 0) save_weights(engine, job, summary.weights);
   }
+  feed.finish();
+  summary.epoch_io = feed.totals();
   if (progress) {
     progress->finish();
     summary.samples_per_second = progress->samples_per_second();
@@ -170,6 +183,9 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
   save_weights(engine, job, summary.weights);
   if (!options.trace_path.empty()) write_trace(trace_file.get(), engine, trace, comm);
   if (record) {
+    if (run.data.kind != DataOptions::Kind::synthetic) {
+      for (const std::string& line : to_lines(summary.epoch_io)) record->log.write(log_line(line));
+    }
     record->log.write(log_line(fmt::format("{} after {} steps, loss {} -> {}", summary.stopped ? "stopped" : "done",
                                            summary.steps, summary.first_loss, summary.last_loss)));
   }

@@ -4,6 +4,7 @@
 #include "orthant/plan/plan.hpp"
 #include "orthant/schedule/schedule.hpp"
 #include "orthant/train/run_file.hpp"
+#include "orthant/train/sample_feed.hpp"
 
 #include <functional>
 #include <string>
@@ -18,6 +19,8 @@ struct Summary {
   double seconds = 0;
   double samples_per_second = 0;
   std::int64_t arena_bytes = 0;
+  std::int64_t store_bytes = 0;   ///< kept in memory by all ranks
+  std::vector<EpochIo> epoch_io;  ///< of all ranks
   std::string directory, weights;
   bool stopped = false;  ///< by a signal; the weights are those of the last step
 };
@@ -27,6 +30,7 @@ struct Start {
   std::string network;
   std::int64_t parameters = 0, samples = 0, steps = 0;
   std::int64_t arena_bytes = 0;
+  StoreSize store;
   int ranks = 1, threads = 1;
   std::vector<std::string> remarks;  ///< on the plan
   std::string directory;

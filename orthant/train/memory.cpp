@@ -1,11 +1,13 @@
 #include "orthant/train/memory.hpp"
 
 #include "orthant/base/error.hpp"
+#include "orthant/comm/typed.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -87,6 +89,13 @@ double gibibytes(std::int64_t bytes) { return static_cast<double>(bytes) / (1 <<
 
 std::int64_t available_memory_bytes() {
   return std::min({system_available_bytes(), group_available_bytes(), address_space_bytes()});
+}
+
+std::int64_t available_memory_bytes(comm::Comm& comm) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  const std::vector<std::array<char, 256>> hosts = comm::all_gather(comm, host);
+  return available_memory_bytes() / std::count(hosts.begin(), hosts.end(), host);
 }
 
 std::int64_t peak_memory_bytes() {

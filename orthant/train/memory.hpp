@@ -1,5 +1,6 @@
 #pragma once
 
+#include "orthant/comm/comm.hpp"
 #include "orthant/schedule/schedule.hpp"
 
 #include <cstdint>
@@ -8,6 +9,9 @@ namespace orthant::train {
 
 /// Bytes this process can still take: what the system has available, or what its control group leaves if that is less.
 std::int64_t available_memory_bytes();
+
+/// Collective. The same shared out among the ranks of each machine.
+std::int64_t available_memory_bytes(comm::Comm& comm);
 
 /// The most memory this process has held so far.
 std::int64_t peak_memory_bytes();

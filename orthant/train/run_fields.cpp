@@ -2,6 +2,10 @@
 
 #include "orthant/base/format.hpp"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <limits>
 
 namespace orthant::train {
@@ -24,6 +28,22 @@ double number_in(const Fields& fields, const std::string& key, double fallback, 
     fields.refuse(*fields.find(key), fmt::format("{} is {}; it must be from {} to {}", key, value, low, high));
   }
   return value;
+}
+
+std::int64_t bytes_or(const Fields& fields, const std::string& key, std::int64_t fallback) {
+  static constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB"};
+  if (fields.find(key) == nullptr) return fallback;
+  const std::string text = fields.word(key);
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  const auto* found = unit.empty() ? units.begin() : std::find(units.begin(), units.end(), unit);
+  const double bytes = std::ldexp(number, 10 * static_cast<int>(found - units.begin()));
+  if (error != std::errc() || found == units.end() || !(bytes >= 1 && bytes < 0x1p62))
+    fields.refuse(*fields.find(key), fmt::format("{} is '{}'; it must be a number of bytes, e.g. 4GiB", key, text));
+  return static_cast<std::int64_t>(bytes);
 }
 
 std::uint64_t read_seed(const Fields& fields) {

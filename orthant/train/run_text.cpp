@@ -103,7 +103,10 @@ Document data_document(const DataOptions& data) {
     map.put("transforms", std::move(list));
   }
   if (data.augment.any()) map.put("augment", augment_document(data.augment));
-  return map.put("shuffle", data.shuffle).document();
+  static constexpr std::array stores{"auto", "memory", "off"};
+  map.put("shuffle", data.shuffle).put("store", stores.at(static_cast<std::size_t>(data.store)));
+  if (data.store_limit > 0) map.put("store_limit", data.store_limit);
+  return map.document();
 }
 
 Document* find(Document& map, const std::string& key) {

@@ -11,7 +11,7 @@ CASES = [
     ("orthant: a command is missing; known are: models, inspect",),
     ("orthant: unknown option '--versoin'; did you mean '--version'?", "--versoin"),
     ("orthant bench: unknown command 'kernel'; did you mean 'kernels'?", "bench", "kernel", "cosmoflow"),
-    ("orthant bench: a command is missing; known are: step, halo, kernels", "bench"),
+    ("orthant bench: a command is missing; known are: step, halo, io, kernels", "bench"),
     ("orthant bench step: unknown option '--thread'; did you mean '--threads'?", "bench", "step", "cosmoflow", "--thread", "2"),
     ("orthant bench step: unknown option '--step'; did you mean '--steps'?", "bench", "step", "cosmoflow", "--step=3"),
     ("orthant data: unknown command 'inspct'; did you mean 'inspect'?", "data", "inspct", "a.h5"),

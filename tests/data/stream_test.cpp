@@ -53,5 +53,32 @@ TEST(Stream, InterleavesFourChannels) {
   }
 }
 
+TEST(Stream, InterleavesFourChannelsOfWords) {
+  std::vector<std::byte> bytes(4 * 64 * 2);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 73 + i / 7);
+  const std::array<const std::byte*, 4> channels{bytes.data() + 1, bytes.data() + 128, bytes.data() + 258,
+                                                 bytes.data() + 384};
+  for (const bool is_signed : {false, true}) {
+    for (const bool past_caches : {false, true}) {
+      for (std::int64_t count = 0; count < 37; ++count) {
+        for (std::size_t offset = 0; offset < 5; ++offset) {
+          std::vector<float> into(4 * 37 + 8, -1.5F);
+          data::interleave_words(channels, is_signed, count, into.data() + offset, past_caches);
+
+          for (std::int64_t i = 0; i < count; ++i) {
+            for (std::size_t c = 0; c < 4; ++c) {
+              std::uint16_t word = 0;
+              std::memcpy(&word, channels.at(c) + 2 * i, 2);
+              const int value = is_signed ? static_cast<std::int16_t>(word) : word;
+              EXPECT_EQ(into[offset + static_cast<std::size_t>(4 * i) + c], static_cast<float>(value));
+            }
+          }
+          EXPECT_EQ(into[offset + static_cast<std::size_t>(4 * count)], -1.5F);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace orthant

@@ -37,11 +37,25 @@ TEST(Loader, PutsSamplesIntoTheEngine) {
 
   loader.load(2, engine);
 
-  EXPECT_EQ(loader.steps_per_epoch(), 2);
   EXPECT_EQ(set.read, (std::vector<std::int64_t>{2, 3}));
   EXPECT_EQ(engine.floats(engine.schedule().inputs.front().buffer).front(), 2);
   EXPECT_EQ(engine.floats(engine.schedule().inputs.front().buffer).back(), 3);
   EXPECT_EQ(engine.floats(engine.schedule().targets.front().buffer).back(), -3);
+}
+
+TEST(Loader, DropsNoSample) {
+  const model::Graph graph = test::small_graph();
+  engine::Engine engine = test::small_engine(graph);
+  const Counting set(5);
+  Loader loader(set, graph, {});
+
+  for (std::int64_t step = 1; step <= loader.steps_of(2); ++step) loader.load(step, engine);
+
+  EXPECT_EQ(loader.steps_of(2), 5);
+  EXPECT_EQ(loader.steps_of(1), 3);
+  EXPECT_EQ(set.read, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4}));
+  EXPECT_EQ(loader.epoch_of(3), 1);
+  EXPECT_EQ(loader.epoch_of(4), 2);
 }
 
 TEST(Loader, ShufflesEveryEpochAnew) {
@@ -81,7 +95,7 @@ TEST(Loader, TurnsSamplesAnewEveryEpoch) {
   const model::Graph graph = test::small_graph(1);
   engine::Engine engine = test::small_engine(graph);
   const Positions set;
-  const LoaderOptions options{.shuffle = false, .seed = 3, .augment = {.flip = {true, true, true}, .permute = true}};
+  const StreamOptions options{.shuffle = false, .seed = 3, .augment = {.flip = {true, true, true}, .permute = true}};
   Loader loader(set, graph, options);
   const data::SampleShape shape = sample_shape(graph);
   int turned = 0;

@@ -71,6 +71,8 @@ data:
   axes: CDHW
   transforms: [log1p, {scale: 0.5}, {normalise: {mean: [1, 2], std: 3}}]
   augment: {flip: [d, w], permute: true}
+  store: off
+  store_limit: 4GiB
 )");
 
   EXPECT_EQ(run.data.kind, DataOptions::Kind::hdf5);
@@ -79,6 +81,15 @@ data:
   EXPECT_EQ(run.data.transforms, (std::vector<data::Transform>{data::Log1p{}, data::Scale{0.5},
                                                                data::Normalise{.mean = {1, 2}, .deviation = {3}}}));
   EXPECT_EQ(run.data.augment, (data::Augmentation{.flip = {true, false, true}, .permute = true}));
+  EXPECT_EQ(run.data.store, DataOptions::Store::off);
+  EXPECT_EQ(run.data.store_limit, std::int64_t{4} << 30);
+}
+
+TEST(RunFile, KeepsSamplesOfFiles) {
+  EXPECT_TRUE(keeps_samples(read("model: m\ndata: {kind: hdf5, files: a}\n").data));
+  EXPECT_FALSE(keeps_samples(read("model: m\ndata: {kind: hdf5, files: a, store: off}\n").data));
+  EXPECT_FALSE(keeps_samples(read("model: m\n").data));
+  EXPECT_TRUE(keeps_samples(read("model: m\ndata: {store: memory}\n").data));
 }
 
 TEST(RunFile, ReadsBackWhatItWrites) {
@@ -87,7 +98,7 @@ TEST(RunFile, ReadsBackWhatItWrites) {
         "model: a.yaml\nsteps: 3\noptimizer: {momentum: 0.9, nesterov: true}\nsettings: {width: 2}\n"
         "data: {kind: npy, inputs: 'x, y.npy', targets: '*.npy'}\nweights: w\noutput: o\n",
         "model: m\ndata: {kind: hdf5, files: a, input_key: full, axes: DHWC, transforms: [log1p, {scale: 2}, "
-        "{normalise: {mean: 1, std: [1, 2]}}], augment: {flip: h}}\n"}) {
+        "{normalise: {mean: 1, std: [1, 2]}}], augment: {flip: h}, store: memory, store_limit: 1.5MiB}\n"}) {
     const std::string written = model::to_text(to_document(read(text)));
 
     EXPECT_EQ(model::to_text(to_document(read(written))), written);
@@ -134,6 +145,13 @@ TEST(RunFile, ErrorsNameLineAndRemedy) {
       {"model: m\nmini_batch: 99999999999999999999\n", "must be a whole number"},
       {"model: m\nmini_batch: two\n", "run.yaml:2: mini_batch is 'two'; it must be a whole number"},
       {"model: m\nmini_batch: 1.5\n", "must be a whole number"},
+      {"model: m\ndata: {store: disk}\n", "run.yaml:2: unknown store 'disk'"},
+      {"model: m\ndata: {store_limit: 4GB}\n", "store_limit is '4GB'; it must be a number of bytes, e.g. 4GiB"},
+      {"model: m\ndata: {store_limit: 0}\n", "store_limit is '0'"},
+      {"model: m\ndata: {store_limit: -1GiB}\n", "store_limit is '-1GiB'"},
+      {"model: m\ndata: {store_limit: GiB}\n", "store_limit is 'GiB'"},
+      {"model: m\ndata: {store_limit: nan}\n", "store_limit is 'nan'"},
+      {"model: m\ndata: {store_limit: 9e9TiB}\n", "store_limit is '9e9TiB'"},
       {"model: m\nsteps: 3\nepochs: 3\n", "give epochs or steps, not both"},
       {"model: m\noptimizer: sgdm\n", "run.yaml:2: unknown kind 'sgdm'; did you mean 'sgd'?"},
       {"model: m\noptimizer:\n  kind: sgd\n  momentm: 0.9\n",

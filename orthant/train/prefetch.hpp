@@ -1,0 +1,49 @@
+#pragma once
+
+#include "orthant/data/dataset.hpp"
+#include "orthant/data/intake.hpp"
+
+#include <future>
+#include <span>
+#include <vector>
+
+namespace orthant::train {
+
+/// A box to be read, and where to.
+struct Read {
+  std::int64_t epoch = 0, sample = 0;
+  data::Part part = data::Part::source;
+  tensor::Box box;
+  std::span<std::byte> into;
+};
+
+/// Reads boxes in a thread of its own while others compute. The thread is there only while there is something to read.
+class Prefetch {
+ public:
+  Prefetch(const data::Dataset& dataset, const data::SampleShape& shape);
+  Prefetch(const Prefetch&) = delete;
+  Prefetch& operator=(const Prefetch&) = delete;
+  /// Waits for the thread.
+  ~Prefetch();
+
+  void start(std::vector<Read> reads);
+  /// Returns when all is read; throws what went wrong. Calls count(epoch, bytes taken from files) for each box.
+  template <class Count>
+  void wait(Count count) {
+    if (!reading_.valid()) return;
+    const std::vector<std::int64_t> bytes = reading_.get();
+    for (std::size_t i = 0; i < bytes.size(); ++i) count(reads_[i].epoch, bytes[i]);
+  }
+  /// Returns when nothing is read any more; errors do not matter.
+  void drop();
+
+ private:
+  [[nodiscard]] std::vector<std::int64_t> read_all() const;
+
+  const data::Dataset& dataset_;
+  data::SampleShape shape_;
+  std::vector<Read> reads_;
+  std::future<std::vector<std::int64_t>> reading_;  ///< bytes of each
+};
+
+}  // namespace orthant::train

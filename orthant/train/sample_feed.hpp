@@ -1,0 +1,88 @@
+#pragma once
+
+#include "orthant/comm/comm.hpp"
+#include "orthant/train/delivery.hpp"
+#include "orthant/train/loader.hpp"
+#include "orthant/train/prefetch.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace orthant::train {
+
+struct FeedOptions {
+  std::int64_t steps = 0;        ///< of the run: nothing beyond is read
+  bool keep = false;             ///< in memory, from the first epoch on
+  std::int64_t limit_bytes = 0;  ///< of what this rank keeps
+};
+
+/// What is kept in memory; all 0 if nothing is to be kept or used again.
+struct StoreSize {
+  std::int64_t samples = 0;        ///< so many, those read first
+  std::int64_t bytes = 0;          ///< on all ranks
+  std::int64_t largest_bytes = 0;  ///< on the rank that has most
+  std::int64_t set_bytes = 0;      ///< what all ranks take of the whole set
+};
+
+/// What the samples of one epoch cost.
+struct EpochIo {
+  std::int64_t file_bytes = 0;        ///< taken from files
+  std::int64_t store_bytes_sent = 0;  ///< out of memory to other ranks
+  double wait_seconds = 0;            ///< in which a rank did nothing but wait for samples
+};
+
+/// A line for each epoch.
+std::vector<std::string> to_lines(const std::vector<EpochIo>& epochs);
+
+/// Puts this rank's boxes of mini-batches into the engine's buffers. They are read by a thread, or come from the ranks
+/// that kept them in the first epoch, while the step before is computed.
+class SampleFeed {
+ public:
+  /// Collective. Loader and engine must outlive it.
+  SampleFeed(const Loader& loader, engine::Engine& engine, comm::Comm& comm, const FeedOptions& options);
+
+  [[nodiscard]] const StoreSize& store() const { return size_; }
+  /// What this rank keeps.
+  [[nodiscard]] std::int64_t held_bytes() const { return store_ ? store_->bytes() : 0; }
+  /// Collective. The mini-batch of `step`, as Loader::load(); steps come one after the other, from 1 on.
+  void load(std::int64_t step);
+  /// Collective. To be called after the last load, as what comes next may be on its way.
+  void finish();
+  /// Collective. By epoch: bytes of all ranks together, the wait of the rank that waited longest.
+  [[nodiscard]] std::vector<EpochIo> totals() const;
+
+ private:
+  /// Where the box for a slot is when it is there.
+  struct Ready {
+    std::span<const std::byte> bytes;
+    data::Orientation orientation;
+  };
+
+  void decide_store(const FeedOptions& options);
+  void prepare(std::int64_t step);
+  void read(const Draw& draw, const data::Take& take, bool keep);
+  void fetch(const Draw& draw, const data::Take& take);
+  void give(const Draw& draw, const data::Take& take);
+  void wait();
+  [[nodiscard]] data::Held staging(const data::Take& take, const tensor::Box& box) const;
+  EpochIo& epoch(std::int64_t epoch);
+
+  engine::Engine& engine_;
+  comm::Comm& comm_;
+  std::int64_t steps_;
+  SampleStream stream_;
+  std::vector<Slot> slots_;
+  data::Intake intake_;
+  std::optional<data::SampleStore> store_;
+  StoreSize size_;
+  data::LargeBlock staging_;  ///< a mini-batch that is not kept
+  Prefetch prefetch_;
+  Delivery delivery_;
+  std::vector<Read> reads_;
+  std::vector<Ready> ready_;              ///< per slot
+  std::int64_t last_ = 0, prepared_ = 0;  ///< steps
+  bool wants_own_samples_ = false;        ///< of what it reads itself: messages start when that is there
+  std::vector<EpochIo> epochs_;
+};
+
+}  // namespace orthant::train
