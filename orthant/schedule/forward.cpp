@@ -378,6 +378,8 @@ void Lowering::loss() {
     target.buffer = add_buffer("target", base::checked_mul(tensor::volume(target.box), 4), true);
   }
   schedule_.targets.push_back(port(target));
+  const bool predicts = options_.mode == Mode::evaluate && options_.keep_output;
+  if (predicts) schedule_.predictions.push_back(port(output));
 
   const std::vector<int> ranks = loss_ranks();
   if (std::find(ranks.begin(), ranks.end(), rank_) == ranks.end()) return pass_to(last, {});

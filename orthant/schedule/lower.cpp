@@ -177,8 +177,10 @@ void Lowering::find_lifetimes() {
     }
   }
   if (options_.keep_output) {
-    for (const Port& output : schedule_.outputs) {
-      if (output.buffer >= 0) at(schedule_.buffers, root_of(output.buffer)).last_step = last;
+    for (const auto* ports : {&schedule_.outputs, &schedule_.predictions}) {
+      for (const Port& output : *ports) {
+        if (output.buffer >= 0) at(schedule_.buffers, root_of(output.buffer)).last_step = last;
+      }
     }
   }
   for (Buffer& buffer : schedule_.buffers) {

@@ -95,6 +95,8 @@ struct Schedule {
   std::vector<Bucket> buckets;
   /// One per micro-batch. Inputs include the halo that the first layers read; targets are int32 with `labels`.
   std::vector<Port> inputs, targets, outputs;
+  /// Evaluation with `keep_output`, per micro-batch: the output cut as the target is, all channels of a pixel together.
+  std::vector<Port> predictions;
   std::vector<Port> input_gradients;  ///< only if asked for
   std::vector<int> losses;            ///< per micro-batch: one double per term, then their weighted sum
   bool labels = false;                ///< the target is int32 labels
@@ -107,7 +109,7 @@ struct LowerOptions {
   model::Optimizer optimizer{};
   bool update = true;           ///< false: forward and backward only; all holders of a parameter get its gradient
   bool input_gradient = false;  ///< also the gradient of the input
-  bool keep_output = false;     ///< the output keeps its memory to the end of the run
+  bool keep_output = false;     ///< outputs and predictions keep their memory to the end of the run
 };
 
 /// The steps of `rank` under `plan`.
