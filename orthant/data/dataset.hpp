@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace orthant::data {
 
@@ -32,6 +33,8 @@ class Dataset {
   /// `box` of its target.
   virtual void read_values(std::int64_t sample, const tensor::Box& box, std::span<float> into) const = 0;
   virtual void read_labels(std::int64_t sample, const tensor::Box& box, std::span<std::int32_t> into) const = 0;
+  /// What people call a sample: its file, with its number in brackets where files hold several.
+  [[nodiscard]] virtual std::string name(std::int64_t sample) const { return "sample " + std::to_string(sample); }
   /// Bytes of samples taken from files so far.
   [[nodiscard]] virtual std::int64_t bytes_read() const { return 0; }
 };

@@ -29,7 +29,8 @@ Hdf5Options with_keys(Hdf5Options options, const Hdf5Outline& outline, bool labe
   static const Words values{"unitPar", "physPar", "target", "y"};
   static const Words classes{"segmentation", "label", "labels", "target", "y"};
   if (options.input_key.empty()) options.input_key = usual_key(outline, inputs, "input_key");
-  if (options.target_key.empty()) options.target_key = usual_key(outline, labels ? classes : values, "target_key");
+  if (options.targets && options.target_key.empty())
+    options.target_key = usual_key(outline, labels ? classes : values, "target_key");
   return options;
 }
 
@@ -88,22 +89,29 @@ Hdf5Dataset::Hdf5Dataset(std::vector<Hdf5Outline> outlines, const Hdf5Options& o
 
 void Hdf5Dataset::add(const Hdf5Outline& outline, const Hdf5Options& options, const SampleShape& shape) {
   const Hdf5Array& input = array_named(outline, options.input_key);
-  const Hdf5Array& target = array_named(outline, options.target_key);
   const Axes axes = input_axes(outline.path + ":" + input.name, input,
                                {.shape = shape.input, .spatial_count = shape.spatial_count}, options.axes);
+  parts_.push_back({samples_, outline.path, Hdf5Reader(outline, input, axes), std::nullopt});
+  Part& part = parts_.back();
+  samples_ += part.input.shape().n;
+  if (!options.targets) return;
+  const Hdf5Array& target = array_named(outline, options.target_key);
   const Axes of_target = target_axes(outline.path + ":" + target.name, target,
                                      {.shape = shape.target, .spatial_count = shape.spatial_count}, axes);
-  parts_.push_back({samples_, Hdf5Reader(outline, input, axes), Hdf5Reader(outline, target, of_target)});
-  const Part& part = parts_.back();
-  if (part.input.shape().n != part.target.shape().n) {
+  part.target.emplace(outline, target, of_target);
+  if (part.input.shape().n != part.target->shape().n) {
     fail(Exit::bad_data, "'{}' holds {} samples of '{}' but {} of '{}'; they must match", outline.path,
-         part.input.shape().n, input.name, part.target.shape().n, target.name);
+         part.input.shape().n, input.name, part.target->shape().n, target.name);
   }
   if (shape.labels && !is_integer(target.type)) {
-    fail(Exit::bad_data, "'{}' has {} numbers, but labels must be integers", part.target.name(),
+    fail(Exit::bad_data, "'{}' has {} numbers, but labels must be integers", part.target->name(),
          data::name_of(target.type));
   }
-  samples_ += part.input.shape().n;
+}
+
+std::string Hdf5Dataset::name(std::int64_t sample) const {
+  const Part& part = part_of(sample);
+  return part.input.shape().n == 1 ? part.path : fmt::format("{}[{}]", part.path, sample - part.first);
 }
 
 const Hdf5Dataset::Part& Hdf5Dataset::part_of(std::int64_t sample) const {
@@ -119,12 +127,14 @@ void Hdf5Dataset::read_input(std::int64_t sample, const Box& box, std::span<floa
 
 void Hdf5Dataset::read_values(std::int64_t sample, const Box& box, std::span<float> into) const {
   const Part& part = part_of(sample);
-  bytes_read_ += part.target.read(at_sample(box, sample - part.first), into);
+  if (!part.target) return std::fill(into.begin(), into.end(), 0.0F);
+  bytes_read_ += part.target->read(at_sample(box, sample - part.first), into);
 }
 
 void Hdf5Dataset::read_labels(std::int64_t sample, const Box& box, std::span<std::int32_t> into) const {
   const Part& part = part_of(sample);
-  bytes_read_ += part.target.read_labels(at_sample(box, sample - part.first), classes_, into);
+  if (!part.target) return std::fill(into.begin(), into.end(), 0);
+  bytes_read_ += part.target->read_labels(at_sample(box, sample - part.first), classes_, into);
 }
 
 }  // namespace orthant::data

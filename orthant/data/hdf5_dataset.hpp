@@ -4,13 +4,15 @@
 #include "orthant/data/hdf5_read.hpp"
 
 #include <atomic>
+#include <optional>
 
 namespace orthant::data {
 
 /// What a run says of HDF5 files; empty: found out from the first file.
 struct Hdf5Options {
   std::string input_key, target_key;
-  std::string axes;  ///< of the input: "DHWC", "CDHW", ...
+  std::string axes;     ///< of the input: "DHWC", "CDHW", ...
+  bool targets = true;  ///< false: none are looked for, and those that are read are zeros
 
   bool operator==(const Hdf5Options&) const = default;
 };
@@ -26,12 +28,15 @@ class Hdf5Dataset final : public Dataset {
   void read_input(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
   void read_values(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
   void read_labels(std::int64_t sample, const tensor::Box& box, std::span<std::int32_t> into) const override;
+  [[nodiscard]] std::string name(std::int64_t sample) const override;
   [[nodiscard]] std::int64_t bytes_read() const override { return bytes_read_; }
 
  private:
   struct Part {
     std::int64_t first = 0;  ///< sample
-    Hdf5Reader input, target;
+    std::string path;
+    Hdf5Reader input;
+    std::optional<Hdf5Reader> target;  ///< unless the files have none
   };
   [[nodiscard]] const Part& part_of(std::int64_t sample) const;
   void add(const Hdf5Outline& outline, const Hdf5Options& options, const SampleShape& shape);

@@ -2,6 +2,7 @@
 
 #include "orthant/base/error.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace orthant::data {
@@ -67,15 +68,18 @@ void check_targets(const NpyFile& file, const SampleShape& shape) {
   check_extents(file, target_extents(shape, 1), shape.labels ? "labels" : "targets");
 }
 
-NpyDataset::NpyDataset(const std::vector<std::string>& inputs, const std::vector<std::string>& targets,
-                       const SampleShape& shape)
-    : shape_(shape) {
+NpyDataset::NpyDataset(const std::vector<std::string>& inputs, const SampleShape& shape) : shape_(shape) {
   for (const std::string& path : inputs) {
     const NpyFile file(path);
     check_inputs(file, shape);
     inputs_.push_back({path, file.extents().front()});
     samples_ += file.extents().front();
   }
+}
+
+NpyDataset::NpyDataset(const std::vector<std::string>& inputs, const std::vector<std::string>& targets,
+                       const SampleShape& shape)
+    : NpyDataset(inputs, shape) {
   std::int64_t target_samples = 0;
   for (const std::string& path : targets) {
     const NpyFile file(path);
@@ -103,6 +107,14 @@ NpyDataset::Place NpyDataset::find(const std::vector<Part>& parts, std::int64_t 
   fail(Exit::internal, "sample {} past the end of the data", sample);
 }
 
+std::string NpyDataset::name(std::int64_t sample) const {
+  for (const Part& part : inputs_) {
+    if (sample < part.samples) return part.path + "[" + std::to_string(sample) + "]";
+    sample -= part.samples;
+  }
+  return "";
+}
+
 void NpyDataset::read_input(std::int64_t sample, const Box& box, std::span<float> into) const {
   const Place place = find(inputs_, sample);
   check_inputs(place.file, shape_);
@@ -110,12 +122,14 @@ void NpyDataset::read_input(std::int64_t sample, const Box& box, std::span<float
 }
 
 void NpyDataset::read_values(std::int64_t sample, const Box& box, std::span<float> into) const {
+  if (targets_.empty()) return std::fill(into.begin(), into.end(), 0.0F);
   const Place place = find(targets_, sample);
   check_targets(place.file, shape_);
   bytes_read_ += place.file.read(file_layout(place.file, shape_.target), at_sample(box, place.sample), into);
 }
 
 void NpyDataset::read_labels(std::int64_t sample, const Box& box, std::span<std::int32_t> into) const {
+  if (targets_.empty()) return std::fill(into.begin(), into.end(), 0);
   const Place place = find(targets_, sample);
   check_targets(place.file, shape_);
   bytes_read_ += place.file.read_labels(file_layout(place.file, shape_.target), at_sample(box, place.sample),

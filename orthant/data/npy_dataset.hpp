@@ -24,11 +24,14 @@ void check_targets(const NpyFile& file, const SampleShape& shape);
 class NpyDataset final : public Dataset {
  public:
   NpyDataset(const std::vector<std::string>& inputs, const std::vector<std::string>& targets, const SampleShape& shape);
+  /// Without targets: those that are read are zeros.
+  NpyDataset(const std::vector<std::string>& inputs, const SampleShape& shape);
 
   [[nodiscard]] std::int64_t samples() const override { return samples_; }
   void read_input(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
   void read_values(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
   void read_labels(std::int64_t sample, const tensor::Box& box, std::span<std::int32_t> into) const override;
+  [[nodiscard]] std::string name(std::int64_t sample) const override;
   [[nodiscard]] std::int64_t bytes_read() const override { return bytes_read_; }
 
  private:

@@ -36,6 +36,7 @@ class TransformedDataset final : public Dataset {
   void read_input(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
   void read_values(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
   void read_labels(std::int64_t sample, const tensor::Box& box, std::span<std::int32_t> into) const override;
+  [[nodiscard]] std::string name(std::int64_t sample) const override { return dataset_->name(sample); }
   [[nodiscard]] std::int64_t bytes_read() const override { return dataset_->bytes_read(); }
 
  private:
