@@ -7,6 +7,8 @@
 #include "orthant/comm/agree.hpp"
 #include "orthant/train/loader.hpp"
 #include "orthant/train/loop.hpp"
+#include "orthant/train/run_data.hpp"
+#include "orthant/train/scores_text.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -27,6 +29,10 @@ struct TrainArguments {
 void print_start(const train::Start& start) {
   fmt::print("network     {}, {} parameters\n", start.network, with_commas(start.parameters));
   fmt::print("data        {} samples, {} steps\n", with_commas(start.samples), with_commas(start.steps));
+  if (start.validation_samples > 0) {
+    fmt::print("validation  {} samples, {} on rank 0\n", with_commas(start.validation_samples),
+               bytes_text(start.validation_bytes));
+  }
   if (start.store.set_bytes > 0) {
     fmt::print("store       {} of {} kept in memory, at most {} on a rank{}\n", bytes_text(start.store.bytes),
                bytes_text(start.store.set_bytes), bytes_text(start.store.largest_bytes),
@@ -54,6 +60,11 @@ void print_summary(const train::Summary& summary) {
   }
   fmt::print("time        {} for {} steps, {:.3g} samples/s\n", seconds_text(summary.seconds),
              with_commas(summary.steps), summary.samples_per_second);
+  if (summary.best) {
+    fmt::print("validation  {}\n", train::to_text(*summary.validation));
+    fmt::print("best        {} (step {}) in {}\n", train::to_text(*summary.best), with_commas(summary.best_step),
+               summary.best_weights);
+  }
   fmt::print("weights     {}\n", summary.weights);
 }
 
@@ -67,19 +78,25 @@ Json to_json(const std::vector<train::EpochIo>& epochs) {
 }
 
 void print_json(const train::Summary& summary) {
-  const Json json{{"steps", summary.steps},
-                  {"epochs", summary.epochs},
-                  {"first_loss", summary.first_loss},
-                  {"last_loss", summary.last_loss},
-                  {"averaged_steps", summary.averaged_steps},
-                  {"seconds", summary.seconds},
-                  {"samples_per_second", summary.samples_per_second},
-                  {"arena_bytes", summary.arena_bytes},
-                  {"store_bytes", summary.store_bytes},
-                  {"epoch_io", to_json(summary.epoch_io)},
-                  {"directory", summary.directory},
-                  {"weights", summary.weights},
-                  {"stopped", summary.stopped}};
+  Json json{{"steps", summary.steps},
+            {"epochs", summary.epochs},
+            {"first_loss", summary.first_loss},
+            {"last_loss", summary.last_loss},
+            {"averaged_steps", summary.averaged_steps},
+            {"seconds", summary.seconds},
+            {"samples_per_second", summary.samples_per_second},
+            {"arena_bytes", summary.arena_bytes},
+            {"store_bytes", summary.store_bytes},
+            {"epoch_io", to_json(summary.epoch_io)},
+            {"directory", summary.directory},
+            {"weights", summary.weights},
+            {"stopped", summary.stopped}};
+  if (summary.best) {
+    json["validation"] = train::to_json(*summary.validation);
+    json["best"] = train::to_json(*summary.best);
+    json["best_step"] = summary.best_step;
+    json["best_weights"] = summary.best_weights;
+  }
   fmt::print("{}\n", json.dump(2));
 }
 
@@ -88,8 +105,8 @@ void check_train(const TrainArguments& arguments, int ranks) {
   const train::RunFile run = train::load_run(arguments.run, arguments.overrides);
   const model::Graph graph = model::load_network(run.model, run.network);
   plan_for(arguments.parallel, graph, ranks);
-  const auto dataset = train::open_data(run.data, graph, train::survey_data(run.data));
-  const train::Loader loader(*dataset, graph, {.shuffle = run.data.shuffle, .seed = run.seed});
+  const train::RunData samples(run, graph, train::survey_run(run));
+  const train::Loader loader(samples.training(), graph, {.shuffle = run.data.shuffle, .seed = run.seed});
 }
 
 void run_train(const TrainArguments& arguments, comm::Comm& comm) {

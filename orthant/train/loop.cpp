@@ -9,9 +9,12 @@
 #include "orthant/train/loader.hpp"
 #include "orthant/train/memory.hpp"
 #include "orthant/train/progress.hpp"
+#include "orthant/train/run_data.hpp"
 #include "orthant/train/run_directory.hpp"
 #include "orthant/train/sample_feed.hpp"
+#include "orthant/train/scores_text.hpp"
 #include "orthant/train/stop_signal.hpp"
+#include "orthant/train/validation.hpp"
 #include "orthant/train/weights.hpp"
 
 #include <algorithm>
@@ -40,18 +43,18 @@ std::unique_ptr<engine::Engine> make_engine(const RunFile& run, const Job& job, 
 
 /// What every rank works with, made and checked before the first step.
 struct Session {
-  Session(const RunFile& run, const std::string& survey, comm::Comm& comm, const TrainOptions& options)
+  Session(const RunFile& run, const RunSurvey& survey, comm::Comm& comm, const TrainOptions& options)
       : graph(model::load_network(run.model, run.network)),
         plan(options.plan(graph)),
-        dataset(open_data(run.data, graph, survey)),
-        loader(*dataset, graph, {.shuffle = run.data.shuffle, .seed = run.seed, .augment = run.data.augment}),
+        samples(run, graph, survey),
+        loader(samples.training(), graph, {.shuffle = run.data.shuffle, .seed = run.seed, .augment = run.data.augment}),
         steps(run.steps > 0 ? run.steps : loader.steps_of(run.epochs)),
         schedule(schedule::lower(graph, plan, comm.rank(), {.optimizer = run.optimizer})) {}
 
   [[nodiscard]] Start describe(const engine::Engine& engine, comm::Comm& comm, const TrainOptions& options) const {
     return {.network = graph.name,
             .parameters = model::parameter_count(graph),
-            .samples = dataset->samples(),
+            .samples = samples.training().samples(),
             .steps = steps,
             .arena_bytes = engine.placement().arena_bytes,
             .ranks = comm.size(),
@@ -62,7 +65,7 @@ struct Session {
 
   model::Graph graph;
   plan::Plan plan;
-  std::unique_ptr<data::Dataset> dataset;
+  RunData samples;
   Loader loader;
   std::int64_t steps;
   schedule::Schedule schedule;
@@ -74,6 +77,7 @@ struct Record {
       : directory(run.output, name, run.overwrite),
         log(directory.file("log.txt")),
         metrics(directory.file("metrics.csv"), session.graph.loss) {
+    if (session.samples.validation()) validation.emplace(directory.file("validation.csv"));
     data::write_text(directory.file("run.yaml"), model::to_text(to_document(run)));
     if (session.plan.ranks > 1) data::write_text(directory.file("plan.json"), plan::to_json(session.plan) + "\n");
   }
@@ -81,6 +85,7 @@ struct Record {
   RunDirectory directory;
   LineFile log;
   Metrics metrics;
+  std::optional<ValidationTable> validation;
 };
 
 /// Means of the first and the last losses, which are noisy one by one.
@@ -121,27 +126,66 @@ bool stop_asked(comm::Comm& comm, const StopSignal& stop) {
   return comm.size() == 1 ? stop.asked() : comm::max(comm, stop.asked() ? 1 : 0) == 1;
 }
 
+/// Collective. Null if the run has no validation.
+std::unique_ptr<Validation> make_validation(const Session& session, const Job& job, const TrainOptions& options,
+                                            std::int64_t training_bytes) {
+  const data::Dataset* samples = session.samples.validation();
+  if (samples == nullptr) return nullptr;
+  return std::make_unique<Validation>(
+      *samples, job,
+      EvaluatorOptions{.threads = options.threads, .other_bytes = training_bytes, .prepare = options.prepare});
+}
+
+/// Where a run is when it is validated. Only rank 0 has a record and progress.
+struct Moment {
+  engine::Engine& engine;
+  Validation& validation;
+  const Summary& summary;
+  Record* record;
+  Progress* progress;
+};
+
+/// Collective. Scores the weights after a step and keeps them if they are the best so far.
+void validate(const Moment& at, const Job& job) {
+  const Clock::time_point start = Clock::now();
+  const Scores& scores = at.validation.run(at.summary.steps, at.engine);
+  const bool best = at.validation.is_best();
+  if (best) save_weights(at.engine, job, at.summary.best_weights);
+  if (at.record == nullptr) return;
+  at.record->validation->write({at.summary.steps, at.summary.epochs, seconds_since(start), scores});
+  const std::string text =
+      fmt::format("step {}  validation {}{}", at.summary.steps, to_text(scores), best ? "  best so far" : "");
+  at.record->log.write(log_line(text));
+  at.progress->note(text);
+}
+
 }  // namespace
 
 Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options) {
   const auto trace_file = comm::agree(comm, [&] { return open_trace(options.trace_path, comm); });
-  const std::string survey = comm::on_root(comm, [&] { return survey_data(run.data); });
+  const RunSurvey survey = survey_run(run, comm);
   const auto session = comm::agree(comm, [&] { return std::make_unique<Session>(run, survey, comm, options); });
   const Job job{session->graph, session->plan, comm};
   options.prepare(session->schedule, comm);
   const auto made =
       comm::agree(comm, [&] { return make_engine(run, job, std::move(session->schedule), options.threads); });
   engine::Engine& engine = *made;
-  SampleFeed feed(session->loader, engine, comm,
-                  feed_options(run, session->steps, engine.placement().arena_bytes, comm));
+  const auto validation = make_validation(*session, job, options, engine.placement().arena_bytes);
+  const std::int64_t arena_bytes = engine.placement().arena_bytes + (validation ? validation->arena_bytes() : 0);
+  SampleFeed feed(session->loader, engine, comm, feed_options(run, session->steps, arena_bytes, comm));
   const auto record = comm::agree(
       comm, [&] { return comm.rank() == 0 ? std::make_unique<Record>(run, options.name, *session) : nullptr; });
   Start begin = session->describe(engine, comm, options);
   begin.store = feed.store();
   Summary summary{.arena_bytes = begin.arena_bytes, .store_bytes = feed.store().bytes};
+  if (validation) {
+    begin.validation_samples = validation->samples();
+    begin.validation_bytes = validation->arena_bytes();
+  }
   if (record) {
     summary.directory = begin.directory = record->directory.path();
     summary.weights = record->directory.file("weights.safetensors");
+    summary.best_weights = validation ? record->directory.file("best.safetensors") : "";
     record->log.write(log_line(fmt::format(
         "{}: {} parameters, {} steps of {} samples, {} ranks, arena {} bytes, store {} bytes", begin.network,
         begin.parameters, begin.steps, run.network.mini_batch, begin.ranks, begin.arena_bytes, begin.store.bytes)));
@@ -170,6 +214,10 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
     check_finite(loss, step);
     losses.add(loss);
     if (run.save_every > 0 && step % run.save_every == 0) save_weights(engine, job, summary.weights);
+    const bool epoch_ends = session->loader.epoch_of(step + 1) > summary.epochs;
+    const bool due = run.validation.every > 0 ? step % run.validation.every == 0 : epoch_ends;
+    if (validation && (due || step == session->steps))
+      validate({engine, *validation, summary, record.get(), progress ? &*progress : nullptr}, job);
   }
   feed.finish();
   summary.epoch_io = feed.totals();
@@ -180,6 +228,11 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
   summary.seconds = seconds_since(start);
   summary.stopped = summary.steps < session->steps;
   losses.summarise(summary);
+  if (validation) {
+    summary.validation = validation->last();
+    summary.best = validation->best();
+    summary.best_step = validation->best_step();
+  }
   save_weights(engine, job, summary.weights);
   if (!options.trace_path.empty()) write_trace(trace_file.get(), engine, trace, comm);
   if (record) {

@@ -5,8 +5,10 @@
 #include "orthant/schedule/schedule.hpp"
 #include "orthant/train/run_file.hpp"
 #include "orthant/train/sample_feed.hpp"
+#include "orthant/train/scores.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace orthant::train {
@@ -22,7 +24,10 @@ struct Summary {
   std::int64_t store_bytes = 0;   ///< kept in memory by all ranks
   std::vector<EpochIo> epoch_io;  ///< of all ranks
   std::string directory, weights;
-  bool stopped = false;  ///< by a signal; the weights are those of the last step
+  std::optional<Scores> validation, best;  ///< after the last validation, and with the lowest validation loss
+  std::int64_t best_step = 0;
+  std::string best_weights;  ///< empty without validation
+  bool stopped = false;      ///< by a signal; the weights are those of the last step
 };
 
 /// What is known before the first step.
@@ -31,6 +36,7 @@ struct Start {
   std::int64_t parameters = 0, samples = 0, steps = 0;
   std::int64_t arena_bytes = 0;
   StoreSize store;
+  std::int64_t validation_samples = 0, validation_bytes = 0;
   int ranks = 1, threads = 1;
   std::vector<std::string> remarks;  ///< on the plan
   std::string directory;

@@ -57,6 +57,12 @@ void Progress::update(std::int64_t step, double loss) {
   std::fflush(stderr);
 }
 
+void Progress::note(const std::string& text) {
+  fmt::print(stderr, "{}{}\n", terminal_ ? "\r\033[K" : "", text);
+  std::fflush(stderr);
+  shown_ = false;
+}
+
 void Progress::finish() {
   if (terminal_ && shown_) fmt::print(stderr, "\n");
   shown_ = false;

@@ -29,6 +29,8 @@ class Progress {
 
   /// After step `step`. The rate and the time left come from the steps so far, the first one left out: it is slower.
   void update(std::int64_t step, double loss);
+  /// A line of its own.
+  void note(const std::string& text);
   /// Ends the line on a terminal.
   void finish();
   [[nodiscard]] double samples_per_second() const;

@@ -53,6 +53,12 @@ RunDirectory::RunDirectory(const std::string& wanted, const std::string& name, b
   if (!overwrite && fs::exists(file("metrics.csv"))) {
     fail(Exit::io, "'{}' holds a run already; choose another output, or set overwrite=true", path_);
   }
+  if (!overwrite) return;
+  // What this run may not write must not be taken for its own.
+  for (const char* stale : {"best.safetensors", "validation.csv"}) {
+    std::error_code ignored;
+    fs::remove(file(stale), ignored);
+  }
 }
 
 Metrics::Metrics(const std::string& path, const model::Loss& loss) : file_(path) {

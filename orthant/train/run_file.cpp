@@ -77,9 +77,9 @@ void read_length(const Fields& fields, RunFile& run) {
 }  // namespace
 
 RunFile read_run(const Document& document, const std::string& origin) {
-  static const Words known{"model",   "input",     "settings",      "mini_batch", "epochs",
-                           "steps",   "optimizer", "learning_rate", "data",       "seed",
-                           "threads", "weights",   "output",        "overwrite",  "save_every"};
+  static const Words known{"model",     "input",         "settings",   "mini_batch", "epochs",  "steps",
+                           "optimizer", "learning_rate", "data",       "seed",       "threads", "weights",
+                           "output",    "overwrite",     "save_every", "validation"};
   const Fields fields(document, origin, known);
   RunFile run;
   run.model = fields.word("model");
@@ -90,6 +90,7 @@ RunFile read_run(const Document& document, const std::string& origin) {
   if (const Document* value = fields.find("optimizer")) run.optimizer = read_optimizer(*value, origin);
   if (const Document* value = fields.find("learning_rate")) run.learning_rate = read_learning_rate(*value, origin);
   if (const Document* value = fields.find("data")) run.data = read_data(*value, origin);
+  if (const Document* value = fields.find("validation")) run.validation = read_validation(*value, origin, run.data);
   run.seed = read_seed(fields);
   run.threads = static_cast<int>(integer_in(fields, "threads", 0, 0, 4096));
   run.weights = word_or(fields, "weights", "");

@@ -5,6 +5,7 @@
 #include "orthant/model/task.hpp"
 #include "orthant/train/data_options.hpp"
 #include "orthant/train/learning_rate.hpp"
+#include "orthant/train/validation_options.hpp"
 
 #include <cstdint>
 #include <string>
@@ -21,6 +22,7 @@ struct RunFile {
   model::Optimizer optimizer;
   LearningRate learning_rate;
   DataOptions data;
+  ValidationOptions validation;
   std::uint64_t seed = 1;
   int threads = 0;              ///< 0: one per core
   std::string weights;          ///< safetensors to start from; empty: initial values

@@ -109,6 +109,14 @@ Document data_document(const DataOptions& data) {
   return map.document();
 }
 
+Document validation_document(const ValidationOptions& validation) {
+  Writer map;
+  if (validation.fraction > 0) map.put("fraction", validation.fraction);
+  if (!validation.files.empty()) map.put("files", validation.files);
+  if (!validation.inputs.empty()) map.put("inputs", validation.inputs).put("targets", validation.targets);
+  return map.put("every", validation.every).document();
+}
+
 Document* find(Document& map, const std::string& key) {
   const auto found =
       std::find_if(map.entries.begin(), map.entries.end(), [&](const auto& entry) { return entry.first == key; });
@@ -155,7 +163,9 @@ model::Document to_document(const RunFile& run) {
   if (run.epochs > 0) map.put("epochs", run.epochs);
   if (run.steps > 0) map.put("steps", run.steps);
   map.put("optimizer", optimizer_document(run.optimizer)).put("learning_rate", rate_document(run.learning_rate));
-  map.put("data", data_document(run.data)).put("seed", run.seed).put("threads", run.threads);
+  map.put("data", data_document(run.data));
+  if (run.validation.any()) map.put("validation", validation_document(run.validation));
+  map.put("seed", run.seed).put("threads", run.threads);
   if (!run.weights.empty()) map.put("weights", run.weights);
   if (!run.output.empty()) map.put("output", run.output);
   return map.put("overwrite", run.overwrite).put("save_every", run.save_every).document();

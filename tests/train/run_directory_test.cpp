@@ -27,6 +27,18 @@ TEST(RunDirectory, KeepsAnEarlierRun) {
   EXPECT_EQ(RunDirectory(path, "", true).path(), path);
 }
 
+TEST(RunDirectory, RemovesWhatOnlyTheEarlierRunHas) {
+  const test::TemporaryDirectory folder;
+  const std::string path = folder.file("run");
+  const RunDirectory directory(path, "", false);
+  data::write_text(directory.file("best.safetensors"), "x");
+
+  RunDirectory(path, "", false);
+  EXPECT_TRUE(std::filesystem::exists(directory.file("best.safetensors")));
+  RunDirectory(path, "", true);
+  EXPECT_FALSE(std::filesystem::exists(directory.file("best.safetensors")));
+}
+
 TEST(RunDirectory, RefusesAFileOfThatName) {
   const test::TemporaryDirectory folder;
   const std::string path = folder.write("run", "x");

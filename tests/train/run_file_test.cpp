@@ -190,6 +190,25 @@ TEST(RunFile, ErrorsNameLineAndRemedy) {
   }
 }
 
+TEST(RunFile, ReadsAndWritesValidation) {
+  const std::string base = "model: m\ndata: {kind: hdf5, files: a}\n";
+  const RunFile part = read(base + "validation: {fraction: 0.2, every: 50}\n");
+  const RunFile number = read(base + "validation: 0.25\n");
+  const RunFile files = read(base + "validation: {files: [b, c]}\n");
+  const RunFile npy = read("model: m\ndata: {kind: npy, inputs: a, targets: b}\nvalidation: {inputs: c, targets: d}\n");
+
+  EXPECT_EQ(part.validation, (ValidationOptions{.fraction = 0.2, .every = 50}));
+  EXPECT_EQ(number.validation.fraction, 0.25);
+  EXPECT_EQ(files.validation.files, (std::vector<std::string>{"b", "c"}));
+  EXPECT_FALSE(read(base).validation.any());
+  for (const RunFile& run : {part, number, files, npy})
+    EXPECT_EQ(read_run(to_document(run), "again").validation, run.validation);
+  expect_error(Exit::bad_data, "fraction is 0.95", [&] { read(base + "validation: 0.95\n"); });
+  expect_error(Exit::bad_data, "did you mean 'fraction'?", [&] { read(base + "validation: {fracton: 0.5}\n"); });
+  expect_error(Exit::bad_data, "key 'targets' is missing",
+               [] { read("model: m\ndata: {kind: npy, inputs: a, targets: b}\nvalidation: {inputs: c}\n"); });
+}
+
 TEST(RunFile, ErrorsInOverridesNameTheCommandLine) {
   expect_error(Exit::bad_data, "command line: unknown key 'minibatch'; did you mean 'mini_batch'?",
                [] { read("model: m\n", {"minibatch=4"}); });

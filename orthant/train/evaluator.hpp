@@ -1,0 +1,43 @@
+#pragma once
+
+#include "orthant/data/dataset.hpp"
+#include "orthant/train/job.hpp"
+#include "orthant/train/scores.hpp"
+
+#include <functional>
+#include <memory>
+
+namespace orthant::train {
+
+struct EvaluatorOptions {
+  int threads = 1;
+  std::int64_t other_bytes = 0;  ///< memory that must fit besides: the arena of training
+  /// Collective. May change how steps are computed.
+  std::function<void(schedule::Schedule&, comm::Comm&)> prepare = [](schedule::Schedule&, comm::Comm&) {};
+};
+
+/// A network that is run but not trained: running statistics, no dropout. Cut as the job's plan says.
+class Evaluator {
+ public:
+  /// Collective. Throws CollectiveError if the memory does not suffice. Weights are unset.
+  Evaluator(const Job& job, const EvaluatorOptions& options);
+
+  [[nodiscard]] engine::Engine& engine() { return *engine_; }
+  /// Takes the weights and running statistics of an engine for the same network and plan.
+  void copy_weights(engine::Engine& from);
+
+  /// Collective. Runs all samples in order, a mini-batch at a time, the last one filled up with its last sample, and
+  /// calls `visit` after each on all ranks.
+  void run(const data::Dataset& dataset, const std::function<void(const EvaluatedBatch&)>& visit);
+  /// Collective. The scores of all samples.
+  Scores score(const data::Dataset& dataset);
+
+ private:
+  void load(const data::Dataset& dataset, const EvaluatedBatch& batch);
+
+  Job job_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::vector<float> values_;  ///< a box that goes where memory has gaps
+};
+
+}  // namespace orthant::train

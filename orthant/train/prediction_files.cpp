@@ -1,0 +1,129 @@
+#include "orthant/train/prediction_files.hpp"
+
+#include "orthant/base/error.hpp"
+#include "orthant/base/format.hpp"
+#include "orthant/comm/typed.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <regex>
+#include <set>
+
+namespace orthant::train {
+namespace {
+
+using base::Exit;
+using base::fail;
+
+/// "dir/a.h5" gives "a", "a.npy[3]" gives "a-000003".
+std::string stem_of(const std::string& name) {
+  static const std::regex numbered(R"((.*)\[(\d+)\])");
+  std::smatch found;
+  std::string path = name;
+  std::string number;
+  if (std::regex_match(name, found, numbered)) {
+    path = found[1].str();
+    number = fmt::format("-{:0>6}", found[2].str());
+  }
+  return std::filesystem::path(path).stem().string() + number;
+}
+
+/// A depth plane of one sample of a box.
+tensor::Box plane_of(tensor::Box box, std::int64_t d) {
+  box.set(tensor::Dim::n, {0, 1});
+  box.set(tensor::Dim::d, {d, d + 1});
+  return box;
+}
+
+bool has_sample(const tensor::Box& box, std::int64_t n) {
+  return !tensor::is_empty(box) && box.lo.n <= n && n < box.hi.n;
+}
+
+}  // namespace
+
+std::vector<std::string> prediction_paths(const data::Dataset& dataset, const PredictionOptions& options) {
+  std::vector<std::string> paths;
+  std::set<std::string> known;
+  for (std::int64_t sample = 0; sample < dataset.samples(); ++sample) {
+    const std::string name = stem_of(dataset.name(sample)) + (options.nifti ? ".nii.gz" : ".h5");
+    if (!known.insert(name).second)
+      fail(Exit::bad_data, "two samples would both be written to '{}'; rename one, or take them one after the other",
+           name);
+    paths.push_back((std::filesystem::path(options.directory) / name).string());
+  }
+  return paths;
+}
+
+PredictionFiles::PredictionFiles(const Job& job, engine::Engine& engine, std::vector<std::string> paths,
+                                 PredictionOptions options)
+    : job_(job), engine_(engine), paths_(std::move(paths)), options_(std::move(options)) {
+  for (const schedule::Port& port : engine.schedule().predictions)
+    boxes_.push_back(comm::all_gather(job.comm, port.box));
+}
+
+std::unique_ptr<data::VolumeFile> PredictionFiles::open(const std::string& path) const {
+  data::VolumeExtents extents{.type = options_.labels ? data::NumberType::u8 : data::NumberType::f32,
+                              .shape = job_.graph.nodes.back().shape,
+                              .spatial_count = job_.graph.spatial_count,
+                              .has_channels = !options_.labels};
+  extents.shape.n = 1;
+  if (options_.labels) extents.shape.c = 1;
+  return options_.nifti ? data::make_nifti_volume(path, extents) : data::make_hdf5_volume(path, extents);
+}
+
+/// Puts a plane of this rank's predictions, or of their classes, into `plane_`.
+void PredictionFiles::pack_plane(std::size_t index, std::int64_t n, std::int64_t d) {
+  const schedule::Port& port = engine_.schedule().predictions[index];
+  const auto channels = static_cast<std::size_t>(port.box.hi.c);
+  const std::int64_t pixels = (port.box.hi.h - port.box.lo.h) * (port.box.hi.w - port.box.lo.w);
+  const std::int64_t depth = port.box.hi.d - port.box.lo.d;
+  const std::int64_t first = port.layout.offset + ((n - port.box.lo.n) * depth + d - port.box.lo.d) * pixels *
+                                                      static_cast<std::int64_t>(channels);
+  const auto items =
+      engine_.floats(port.buffer).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(pixels) * channels);
+  if (!options_.labels) {
+    plane_.resize(items.size_bytes());
+    std::memcpy(plane_.data(), items.data(), items.size_bytes());
+    return;
+  }
+  plane_.resize(static_cast<std::size_t>(pixels));
+  for (std::size_t pixel = 0; pixel < plane_.size(); ++pixel) {
+    const auto scores = items.subspan(pixel * channels, channels);
+    plane_[pixel] = static_cast<std::byte>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+  }
+}
+
+void PredictionFiles::write_sample(std::int64_t n, data::VolumeFile* file) {
+  for (std::size_t port = 0; port < boxes_.size(); ++port) {
+    for (int rank = 0; rank < job_.comm.size(); ++rank) {
+      tensor::Box box = boxes_[port][static_cast<std::size_t>(rank)];
+      const bool mine = rank == job_.comm.rank();
+      if (!has_sample(box, n) || (!mine && file == nullptr)) continue;
+      if (options_.labels) box.set(tensor::Dim::c, {0, 1});
+      for (std::int64_t d = box.lo.d; d < box.hi.d; ++d) {
+        if (mine) pack_plane(port, n, d);
+        if (file == nullptr) {
+          comm::send(job_.comm, std::span<const std::byte>(plane_), 0);
+          continue;
+        }
+        const tensor::Box plane = plane_of(box, d);
+        if (!mine) {
+          plane_.resize(static_cast<std::size_t>(tensor::volume(plane)) * (options_.labels ? 1 : sizeof(float)));
+          comm::receive(job_.comm, std::span<std::byte>(plane_), rank);
+        }
+        file->write(plane, plane_);
+      }
+    }
+  }
+}
+
+void PredictionFiles::write(const EvaluatedBatch& batch) {
+  for (std::int64_t n = 0; n < batch.samples; ++n) {
+    const auto file = job_.comm.rank() == 0 ? open(paths_[static_cast<std::size_t>(batch.first + n)]) : nullptr;
+    write_sample(n, file.get());
+    if (file) file->commit();
+  }
+}
+
+}  // namespace orthant::train

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "orthant/data/dataset.hpp"
+#include "orthant/data/volume_file.hpp"
+#include "orthant/train/job.hpp"
+#include "orthant/train/scores.hpp"
+
+#include <string>
+#include <vector>
+
+namespace orthant::train {
+
+struct PredictionOptions {
+  std::string directory;
+  bool nifti = false;   ///< else HDF5
+  bool labels = false;  ///< the most likely class of every pixel instead of the output
+};
+
+/// The path of every sample's prediction: named after the sample. Throws Error if two would have the same.
+std::vector<std::string> prediction_paths(const data::Dataset& dataset, const PredictionOptions& options);
+
+/// Whole predicted volumes, a file per sample, out of the boxes that ranks have.
+class PredictionFiles {
+ public:
+  /// Collective. `engine` keeps its predictions.
+  PredictionFiles(const Job& job, engine::Engine& engine, std::vector<std::string> paths, PredictionOptions options);
+
+  /// Collective. Rank 0 writes the volumes of a mini-batch; a plane of one rank at a time travels there.
+  void write(const EvaluatedBatch& batch);
+
+ private:
+  [[nodiscard]] std::unique_ptr<data::VolumeFile> open(const std::string& path) const;
+  void write_sample(std::int64_t n, data::VolumeFile* file);
+  void pack_plane(std::size_t index, std::int64_t n, std::int64_t d);
+
+  Job job_;
+  engine::Engine& engine_;
+  std::vector<std::string> paths_;
+  PredictionOptions options_;
+  std::vector<std::vector<tensor::Box>> boxes_;  ///< of the predictions, per micro-batch and rank
+  std::vector<std::byte> plane_;
+};
+
+}  // namespace orthant::train

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "orthant/comm/comm.hpp"
+#include "orthant/model/graph.hpp"
+#include "orthant/train/scores.hpp"
+
+#include <span>
+#include <vector>
+
+namespace orthant::train {
+
+/// True if the network's output is some numbers per sample, not a volume.
+bool has_sample_values(const model::Graph& graph);
+
+/// What a network says about the first samples, number by number, and what their targets are.
+class SampleValues {
+ public:
+  /// The network must have sample values. Labels count as one number.
+  SampleValues(const model::Graph& graph, std::int64_t samples);
+
+  /// Takes what this rank has of a mini-batch.
+  void add(engine::Engine& engine, const EvaluatedBatch& batch);
+  /// Collective. Every rank gets the numbers of all.
+  void share(comm::Comm& comm);
+
+  [[nodiscard]] std::int64_t samples() const { return samples_; }
+  [[nodiscard]] std::span<const double> predicted(std::int64_t sample) const { return row(predicted_, sample); }
+  [[nodiscard]] std::span<const double> actual(std::int64_t sample) const { return row(actual_, sample); }
+
+ private:
+  [[nodiscard]] std::span<const double> row(const std::vector<double>& rows, std::int64_t sample) const;
+
+  std::int64_t samples_;
+  bool labels_;
+  std::vector<double> predicted_, actual_;  ///< sample by sample; zeros where another rank has them
+};
+
+}  // namespace orthant::train

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "orthant/data/dataset.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace orthant::train {
+
+/// Samples to train on and samples to validate with, each in rising order.
+struct Split {
+  std::vector<std::int64_t> training, validation;
+};
+
+/// What must stay on one side of a split: cubes of one universe (`universe_00012_d0_h1_w3.h5`) have the name before
+/// `_d0`, anything else its own.
+std::string group_of(const std::string& name);
+
+/// Sets aside `fraction` of the groups, rounded, at least one and not all of them; a function of names and seed.
+/// Throws Error if there is only one group.
+Split split_samples(const data::Dataset& dataset, double fraction, std::uint64_t seed);
+
+}  // namespace orthant::train
