@@ -8,6 +8,8 @@ namespace orthant::cli {
 void add_models(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_train(CLI::App& app);
+void add_evaluate(CLI::App& app);
+void add_infer(CLI::App& app);
 void add_step(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_data(CLI::App& app);

@@ -16,7 +16,8 @@ constexpr std::chrono::milliseconds file_pause{5000};
 
 }  // namespace
 
-FileProgress::FileProgress(std::string what) : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) != 0) {}
+FileProgress::FileProgress(std::string what, std::string unit)
+    : what_(std::move(what)), unit_(std::move(unit)), terminal_(isatty(STDERR_FILENO) != 0) {}
 
 FileProgress::~FileProgress() {
   if (terminal_ && shown_) fmt::print(stderr, "\r\033[K");
@@ -28,7 +29,7 @@ void FileProgress::update(std::int64_t done, std::int64_t files) {
   last_shown_ = now;
   shown_ = true;
   const double rate = static_cast<double>(done) / std::chrono::duration<double>(now - start_).count();
-  const std::string text = fmt::format("{} {} of {} files  {:.3g} files/s  {} left", what_, done, files, rate,
+  const std::string text = fmt::format("{} {} of {} {}  {:.3g} {}/s  {} left", what_, done, files, unit_, rate, unit_,
                                        train::clock_text(static_cast<double>(files - done) / rate));
   fmt::print(stderr, "{}{}{}", terminal_ ? "\r\033[K" : "", text, terminal_ ? "" : "\n");
   std::fflush(stderr);

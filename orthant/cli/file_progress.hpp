@@ -6,11 +6,11 @@
 
 namespace orthant::cli {
 
-/// Files done of a long job: one line on stderr with the rate and the time left, in place on a terminal, every few
-/// seconds elsewhere; nothing for short jobs.
+/// Files or samples done of a long job: one line on stderr with the rate and the time left, in place on a terminal,
+/// every few seconds elsewhere; nothing for short jobs.
 class FileProgress {
  public:
-  explicit FileProgress(std::string what);
+  explicit FileProgress(std::string what, std::string unit = "files");
   FileProgress(const FileProgress&) = delete;
   FileProgress& operator=(const FileProgress&) = delete;
   ~FileProgress();
@@ -20,7 +20,7 @@ class FileProgress {
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::string what_;
+  std::string what_, unit_;
   bool terminal_, shown_ = false;
   Clock::time_point start_ = Clock::now(), last_shown_ = start_;
 };

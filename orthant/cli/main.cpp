@@ -8,6 +8,8 @@ int main(int argc, char** argv) {
   orthant::cli::add_models(app);
   orthant::cli::add_inspect(app);
   orthant::cli::add_train(app);
+  orthant::cli::add_evaluate(app);
+  orthant::cli::add_infer(app);
   orthant::cli::add_step(app);
   orthant::cli::add_bench(app);
   orthant::cli::add_data(app);

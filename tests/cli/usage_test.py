@@ -7,7 +7,7 @@ from program import ProgramTest
 CASES = [
     ("orthant: unknown command 'trian'; did you mean 'train'?", "trian", "run.yaml"),
     ("orthant: unknown command 'inspec'; did you mean 'inspect'?", "inspec", "cosmoflow"),
-    ("orthant: unknown command 'xyzzyplugh'; known are: models, inspect, train, step, bench, data, doctor", "xyzzyplugh"),
+    ("orthant: unknown command 'xyzzyplugh'; known are: models, inspect, train, evaluate, infer, step, bench, data, doctor", "xyzzyplugh"),
     ("orthant: a command is missing; known are: models, inspect",),
     ("orthant: unknown option '--versoin'; did you mean '--version'?", "--versoin"),
     ("orthant bench: unknown command 'kernel'; did you mean 'kernels'?", "bench", "kernel", "cosmoflow"),
@@ -23,6 +23,8 @@ CASES = [
     ("orthant inspect: model is required", "inspect"),
     ("orthant step: --input is required", "step", "cosmoflow"),
     ("orthant train: run is required", "train"),
+    ("orthant evaluate: unknown option '--weight'; did you mean '--weights'?", "evaluate", "run.yaml", "--weight", "w"),
+    ("--format", "infer", "run.yaml", "--weights", "w", "--input", "a", "--output", "b", "--format", "tiff"),
     ("--steps", "bench", "step", "cosmoflow", "--steps", "many"),
     ("--steps", "bench", "step", "cosmoflow", "--steps", "0"),
     ("--threads", "bench", "step", "cosmoflow", "--threads", "-3"),
@@ -42,7 +44,7 @@ class Usage(ProgramTest):
 
     def test_help_and_version_go_to_stdout(self):
         self.assertRegex(self.expect_success("--version"), r"^orthant \d+\.\d+\.\d+\n$")
-        for command in ((), ("models",), ("inspect",), ("train",), ("step",), ("bench",), ("bench", "step"), ("bench", "halo"), ("bench", "kernels"),
+        for command in ((), ("models",), ("inspect",), ("train",), ("evaluate",), ("infer",), ("step",), ("bench",), ("bench", "step"), ("bench", "halo"), ("bench", "kernels"),
                         ("data",), ("data", "inspect"), ("data", "verify"), ("data", "convert"), ("data", "make"), ("data", "make", "cosmology"),
                         ("data", "make", "organs"), ("doctor",)):
             self.assertIn("Usage:", self.expect_success(*command, "--help"))
