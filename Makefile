@@ -15,7 +15,7 @@ help:  ## this list
 build: build/release/build.ninja  ## the program: build/release/bin/orthant
 	@cmake --build build/release --parallel $(JOBS) --target orthant
 
-demo: build  ## make universes, train CosmoFlow on two ranks, predict those it has not seen; some minutes
+demo: build  ## make universes, train CosmoFlow on two ranks, predict others; one or two minutes
 	@scripts/demo.sh $(ORTHANT)
 
 test: test-dependencies build/release/build.ninja  ## build everything and run the tests
