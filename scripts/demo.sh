@@ -13,7 +13,7 @@ say "1/4 Universes: matter at four redshifts, made from physics for parameters t
 say "2/4 Training: CosmoFlow learns to read the parameters out of the matter, on two ranks with half of every volume each" \
   "$orthant" train examples/cosmology.yaml output=runs/demo overwrite=true --grid d2
 say "3/4 The test: parameters of universes it has not seen, each from -1 to 1 over its range" \
-  "$orthant" evaluate examples/cosmology.yaml --weights runs/demo/best.safetensors --validation \
+  "$orthant" evaluate examples/cosmology.yaml --weights runs/demo/weights.safetensors --validation \
   --names "Ω_m,σ_8,n_s,H_0" --grid d2
 say "4/4 What the run left behind: the run file with all defaults, the log, losses and scores, weights with PyTorch's names" \
   ls -lh runs/demo
