@@ -32,7 +32,7 @@ std::string nearest(std::string_view word, std::span<const std::string> known) {
   for (const std::string& candidate : known) {
     const std::size_t distance = edit_distance(word, candidate);
     // A word without a letter in common is not near, however short.
-    if (distance < best_distance && distance < candidate.size()) {
+    if (distance < best_distance && distance < std::max(word.size(), candidate.size())) {
       best_distance = distance;
       best = candidate;
     }
