@@ -60,12 +60,6 @@ std::vector<std::string> outputs_of(const InferArguments& arguments, const std::
   return paths;
 }
 
-void make_directory(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) fail(Exit::io, "cannot make the directory '{}': {}", path, error.message());
-}
-
 std::size_t class_of(std::span<const double> scores) {
   return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
@@ -154,7 +148,7 @@ void run_infer(const InferArguments& arguments, comm::Comm& comm) {
       comm::agree(comm, [&] { return samples.open(at.run.data, train::sample_shape(at.graph), survey); });
   const auto paths = comm::agree(comm, [&] { return outputs_of(arguments, format, *dataset); });
   at.load_weights(arguments);
-  comm::on_root(comm, [&] { make_directory(arguments.directory); });
+  comm::on_root(comm, [&] { data::make_directories(arguments.directory); });
   const bool prints = comm.rank() == 0;
   if (prints && !arguments.json) at.print();
   infer(arguments, at, *dataset, format, paths);

@@ -5,6 +5,7 @@
 #include "orthant/cli/network_options.hpp"
 #include "orthant/cli/parallel.hpp"
 #include "orthant/comm/agree.hpp"
+#include "orthant/data/file.hpp"
 #include "orthant/data/npy_dataset.hpp"
 #include "orthant/engine/engine.hpp"
 #include "orthant/train/loader.hpp"
@@ -73,12 +74,6 @@ Json result_json(const engine::Engine& engine, const model::Graph& graph, const 
           {"arena_bytes", engine.placement().arena_bytes}};
 }
 
-void make_directory(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) fail(Exit::io, "cannot make the directory '{}': {}", path, error.message());
-}
-
 void run_step(const StepArguments& arguments, comm::Comm& comm) {
   const auto graph = comm::agree(comm, [&] { return network_for(arguments); });
   const auto plan = comm::agree(comm, [&] { return plan_for(arguments.parallel, graph, comm.size()); });
@@ -103,7 +98,7 @@ void run_step(const StepArguments& arguments, comm::Comm& comm) {
   const Json result = result_json(*engine, graph, arguments);
   comm::agree(comm, [&] {
     if (comm.rank() != 0) return;
-    make_directory(arguments.dump);
+    data::make_directories(arguments.dump);
     data::write_text(arguments.dump + "/result.json", result.dump(2) + "\n");
   });
   train::save_output(*engine, job, arguments.dump + "/outputs.safetensors");

@@ -2,6 +2,7 @@
 
 #include "orthant/base/checked.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/data/file.hpp"
 #include "orthant/data/hdf5_write.hpp"
 #include "orthant/data/nifti.hpp"
 #include "orthant/data/npy.hpp"
@@ -239,9 +240,7 @@ std::string format_of(const Conversion& conversion) {
 std::int64_t convert_files(const Conversion& conversion, const std::function<void(std::int64_t done)>& done) {
   check_counts(conversion);
   const std::string format = format_of(conversion);
-  std::error_code error;
-  std::filesystem::create_directories(conversion.directory, error);
-  if (error) fail(Exit::io, "cannot make the directory '{}': {}", conversion.directory, error.message());
+  make_directories(conversion.directory);
   Target target(conversion);
   for (std::size_t i = 0; i < conversion.sources.size(); ++i) {
     if (format == "nii") convert_nifti(conversion, i, target);

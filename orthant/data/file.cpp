@@ -126,4 +126,10 @@ void write_text(const std::string& path, const std::string& text) {
   file.commit();
 }
 
+void make_directories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) fail(Exit::io, "cannot make the directory '{}': {}", path, error.message());
+}
+
 }  // namespace orthant::data

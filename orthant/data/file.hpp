@@ -56,4 +56,7 @@ std::string read_text(const std::string& path, std::int64_t most_bytes = 64 << 2
 /// Atomically.
 void write_text(const std::string& path, const std::string& text);
 
+/// Makes a directory and those above it; one that is there is as good. Throws Error (io).
+void make_directories(const std::string& path);
+
 }  // namespace orthant::data

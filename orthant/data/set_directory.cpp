@@ -1,6 +1,7 @@
 #include "orthant/data/set_directory.hpp"
 
 #include "orthant/base/error.hpp"
+#include "orthant/data/file.hpp"
 
 #include <unistd.h>
 
@@ -66,9 +67,7 @@ void check_directory(const SetDirectory& directory) {
 
 void make_directory(const SetDirectory& directory) {
   check_directory(directory);
-  std::error_code error;
-  fs::create_directories(directory.path, error);
-  if (error) fail(Exit::io, "cannot make the directory '{}': {}", directory.path, error.message());
+  make_directories(directory.path);
   for_each_entry(directory.path, [&](const fs::path& entry) {
     std::error_code refused;
     if (is_of_set(entry, directory.prefix)) fs::remove(entry, refused);

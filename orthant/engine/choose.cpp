@@ -1,7 +1,7 @@
 #include "orthant/engine/choose.hpp"
 
 #include "orthant/base/format.hpp"
-#include "orthant/comm/typed.hpp"
+#include "orthant/comm/agree.hpp"
 #include "orthant/engine/choice_cache.hpp"
 #include "orthant/engine/step_memory.hpp"
 #include "orthant/kernels/conv.hpp"
@@ -96,16 +96,10 @@ void add_lines(Choices& choices, const std::string& text) {
 Choices agreed(comm::Comm& comm, const Choices& mine) {
   const std::string lines = to_lines(mine);
   Choices all;
-  std::string text;
   for (const std::vector<char>& part : comm::gather(comm, std::span(lines), 0))
     add_lines(all, std::string(part.begin(), part.end()));
-  if (comm.rank() == 0) text = to_lines(all);
-  std::int64_t size = static_cast<std::int64_t>(text.size());
-  comm::broadcast(comm, std::span(&size, 1), 0);
-  text.resize(static_cast<std::size_t>(size));
-  comm::broadcast(comm, std::span(text), 0);
   Choices choices;
-  add_lines(choices, text);
+  add_lines(choices, comm::on_root(comm, [&] { return to_lines(all); }));
   return choices;
 }
 
@@ -113,8 +107,8 @@ Choices agreed(comm::Comm& comm, const Choices& mine) {
 
 void choose_algorithms(schedule::Schedule& schedule, comm::Comm& comm, const ChooseOptions& options) {
   const ChoiceCache cache(options.cache_path, machine_key());
-  const Choices known = comm.rank() == 0 ? cache.load() : Choices{};
-  Choices choices = agreed(comm, known);
+  Choices choices;
+  add_lines(choices, comm::on_root(comm, [&] { return to_lines(cache.load()); }));
   std::map<std::string, const schedule::Step*> missing;
   for (schedule::Step& step : schedule.steps) {
     const ConvTask* task = open_task(step);

@@ -2,6 +2,7 @@
 
 #include "orthant/base/format.hpp"
 #include "orthant/kernels/direct_activation.hpp"
+#include "orthant/kernels/rounding.hpp"
 
 #include <hwy/cache_control.h>
 
@@ -20,7 +21,6 @@ constexpr std::int64_t shared_outputs = 1024;
 // A dst of this size leaves the cache before its next reader comes.
 constexpr std::int64_t streamed_floats = 4 * 1024 * 1024;
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t aligned(std::int64_t floats) { return ceil_div(floats, 16) * 16; }
 
 // Few pixels in a row need more vectors to keep enough sums in flight.
@@ -169,7 +169,6 @@ void GatherKernel::run(const Arguments& arguments, int thread) const {
 }
 
 std::int64_t GatherKernel::fetch_step(std::int64_t floats, const Unit& unit, Range panels) const {
-  constexpr std::int64_t line_floats = 16;
   const std::int64_t tiles = (unit.d.hi - unit.d.lo) * (unit.h.hi - unit.h.lo) * row_tiles(unit.w.hi - unit.w.lo);
   const std::int64_t steps = (panels.hi - panels.lo) * tiles * taps(gather_) * gather_.in / (slide_ ? slide_taps : 1);
   return std::min(ceil_div(floats, std::max<std::int64_t>(steps, 1)), line_floats);

@@ -1,4 +1,5 @@
 #include "orthant/kernels/direct_geometry.hpp"
+#include "orthant/kernels/rounding.hpp"
 
 #include <algorithm>
 
@@ -6,8 +7,6 @@ namespace orthant::kernels::direct {
 namespace {
 
 using tensor::Dim;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 Axis forward_axis(const model::ConvTask& task, Dim dim) {
   Axis axis{.count = task.dst.extents[dim], .src_step = task.window.stride[dim], .src_extent = task.src.extents[dim]};

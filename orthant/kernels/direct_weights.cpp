@@ -1,6 +1,7 @@
 #include "orthant/kernels/direct_weights.hpp"
 
 #include "orthant/base/format.hpp"
+#include "orthant/kernels/rounding.hpp"
 
 #include <algorithm>
 
@@ -12,7 +13,6 @@ constexpr std::int64_t most_terms = 64;
 // Partial weights of a thread up to this size stay in the cache while it walks its pixels.
 constexpr std::int64_t partial_limit_floats = 64 * 1024;
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t aligned(std::int64_t floats) { return ceil_div(floats, 16) * 16; }
 Range share(std::int64_t count, int thread, int threads) {
   return {count * thread / threads, count * (thread + 1) / threads};
@@ -121,7 +121,6 @@ void WeightsKernel::run(const Arguments& arguments, int thread) const {
 
 WeightsKernel::Ahead WeightsKernel::look_ahead(const Arguments& arguments, const Rows& rows, const Unit& next,
                                                const Memory& memory, std::int64_t tiles) const {
-  constexpr std::int64_t line_floats = 16;
   const std::int64_t pixels = length(next.d) * length(next.h) * length(next.w);
   const std::int64_t steps = std::max<std::int64_t>(tiles * pixels, 1);
   Ahead ahead;

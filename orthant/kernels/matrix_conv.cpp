@@ -3,6 +3,7 @@
 #include "orthant/kernels/conv.hpp"
 #include "orthant/kernels/matrix_patches.hpp"
 #include "orthant/kernels/matrix_tiles.hpp"
+#include "orthant/kernels/rounding.hpp"
 #include "orthant/kernels/simd.hpp"
 #include "orthant/kernels/team.hpp"
 
@@ -14,7 +15,6 @@ using model::ConvTask;
 using model::Pass;
 
 constexpr std::int64_t most_depth = 160;        // a panel of B this deep stays in the first-level cache
-constexpr std::int64_t line_floats = 16;        // of a cache line
 constexpr std::int64_t aliasing_floats = 1024;  // pixels this far apart fall on few sets of the first-level cache
 constexpr std::int64_t block_floats = 131072;   // pixels times depth that stay in the second-level cache
 

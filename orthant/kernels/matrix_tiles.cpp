@@ -1,5 +1,7 @@
 #include "orthant/kernels/matrix_tiles.hpp"
 
+#include "orthant/kernels/rounding.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "orthant/kernels/matrix_tiles.cpp"
 #include "orthant/kernels/simd.hpp"
@@ -21,9 +23,8 @@ using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
 using direct::HWY_NAMESPACE::Tail;
 
-constexpr int vectors = 2;                // of a panel
-constexpr std::int64_t line_floats = 16;  // of a cache line
-constexpr int base_rows = 3;              // rows per base pointer: [base], [base + row], [base + 2 * row]
+constexpr int vectors = 2;    // of a panel
+constexpr int base_rows = 3;  // rows per base pointer: [base], [base + row], [base + 2 * row]
 
 /// How many lanes of a vector `left` items fill.
 HWY_INLINE std::int64_t lanes_within(std::int64_t left) {

@@ -1,6 +1,7 @@
 #include "orthant/kernels/matrix_conv.hpp"
 #include "orthant/kernels/matrix_patches.hpp"
 #include "orthant/kernels/matrix_tiles.hpp"
+#include "orthant/kernels/rounding.hpp"
 #include "orthant/kernels/simd.hpp"
 #include "orthant/kernels/team.hpp"
 
@@ -10,7 +11,6 @@ namespace {
 using model::ConvTask;
 
 constexpr std::int64_t block_pixels = 192;
-constexpr std::int64_t line_floats = 16;  // of a cache line
 constexpr std::int64_t most_partial_floats = 1 << 20;
 
 /// diff_weights(tap)[i][o] = sum over pixels of src(tap)[i] * diff_dst[o]. Blocks of pixels of both are cut into panels

@@ -23,6 +23,7 @@ Tiling make_tiling(const tensor::Layout& src, const tensor::Layout& dst, const t
     tiling.pad[i] = pad[dim];
     tiling.tiles[i] = tiling.three[i] ? (dst.extents[dim] + 1) / 2 : dst.extents[dim];
   }
+  tiling.maps = transforms(tiling.three[0], tiling.three[1], tiling.three[2]);
   return tiling;
 }
 
@@ -134,8 +135,6 @@ void map_to_points(const Tiling& tiling, Map map, CellsOf cells_of, const Block&
   });
 }
 
-Transforms transforms_of(const Tiling& tiling) { return transforms(tiling.three[0], tiling.three[1], tiling.three[2]); }
-
 }  // namespace
 
 bool applies(const model::ConvTask& task) {
@@ -182,32 +181,31 @@ Tiling backward_data_tiling(const model::ConvTask& task) {
 
 void src_to_points(const Tiling& tiling, const Block& block, const float* src, const float* zeros,
                    const Points<float>& points) {
-  map_to_points(tiling, transforms_of(tiling).src_to_points, src_cells, block, src, zeros, points);
+  map_to_points(tiling, tiling.maps.src_to_points, src_cells, block, src, zeros, points);
 }
 
 void diff_to_points(const Tiling& tiling, const Block& block, const float* diff, const float* zeros,
                     const Points<float>& points) {
-  map_to_points(tiling, transforms_of(tiling).diff_to_points, dst_cells, block, diff, zeros, points);
+  map_to_points(tiling, tiling.maps.diff_to_points, dst_cells, block, diff, zeros, points);
 }
 
 void points_to_dst(const Tiling& tiling, const Block& block, const Points<const float>& points, float* dst,
                    const Finish& finish) {
-  const Map map = transforms_of(tiling).points_to_dst;
   std::array<float*, 8> pointers{};
   for_each_stretch(tiling, block, dst_cells, [&](const Cells& cells, std::int64_t tile, std::int64_t count) {
     const bool clipped = !inside(cells);
     if (clipped) point_to(cells, dst, finish.outside, pointers.data());
-    map({.in = points.memory + tile * points.tile_step,
-         .in_steps = tiling.point_steps(points.point_step),
-         .out = clipped ? nullptr : dst + first_offset(cells),
-         .out_steps = cell_steps(cells.layout),
-         .out_cells = pointers.data(),
-         .channels = points.channels,
-         .boxes = count,
-         .in_next = points.tile_step,
-         .out_next = cells.layout.strides.w * cells.size[2],
-         .bias = finish.bias,
-         .slope = finish.slope});
+    tiling.maps.points_to_dst({.in = points.memory + tile * points.tile_step,
+                               .in_steps = tiling.point_steps(points.point_step),
+                               .out = clipped ? nullptr : dst + first_offset(cells),
+                               .out_steps = cell_steps(cells.layout),
+                               .out_cells = pointers.data(),
+                               .channels = points.channels,
+                               .boxes = count,
+                               .in_next = points.tile_step,
+                               .out_next = cells.layout.strides.w * cells.size[2],
+                               .bias = finish.bias,
+                               .slope = finish.slope});
   });
 }
 

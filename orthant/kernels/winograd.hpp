@@ -25,6 +25,7 @@ struct Tiling {
   std::array<bool, 3> three{};          ///< d, h, w
   std::array<std::int64_t, 3> pad{};    ///< src cell of tap 0 for dst cell 0 is -pad
   std::array<std::int64_t, 3> tiles{};  ///< per dim
+  Transforms maps;
   [[nodiscard]] std::int64_t count() const { return src.extents.n * tiles[0] * tiles[1] * tiles[2]; }
   [[nodiscard]] Place place_of(std::int64_t tile) const;
   [[nodiscard]] int points() const;  ///< 4 ^ (dims with three taps)

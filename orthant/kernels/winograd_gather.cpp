@@ -1,6 +1,7 @@
 #include "orthant/kernels/direct_tiles.hpp"
 #include "orthant/kernels/machine.hpp"
 #include "orthant/kernels/matrix_tiles.hpp"
+#include "orthant/kernels/rounding.hpp"
 #include "orthant/kernels/simd.hpp"
 #include "orthant/kernels/team.hpp"
 #include "orthant/kernels/winograd.hpp"
@@ -80,10 +81,6 @@ struct Gather::Item {
 
 constexpr std::int64_t skew = 16;             // floats between points, so that they do not fall into one cache set
 constexpr std::int64_t transposed_rows = 16;  // reduction channels that are transposed at a time
-constexpr std::int64_t line_floats = 16;      // of a cache line
-
-std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
-std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
 
 struct Channels {
   std::int64_t in, out, panel;
@@ -151,7 +148,6 @@ std::int64_t Gather::panel_offset(std::int64_t group, int point, const Outputs& 
 /// `weights` is [group][tap][in][out] of the task: backward_data's are transposed by the way, and its taps mirrored.
 void Gather::transform_weights(const float* weights, const Outputs& outputs, float* transformed, float* transposed,
                                int thread, int team) const {
-  const Map map = transforms(tiling_.three[0], tiling_.three[1], tiling_.three[2]).weights_to_points;
   const std::int64_t taps = tiling_.taps();
   const std::int64_t strips = ceil_div(in_, transposed_rows);
   for (std::int64_t item = share(groups_ * strips, thread, team); item < share(groups_ * strips, thread + 1, team);
@@ -176,7 +172,7 @@ void Gather::transform_weights(const float* weights, const Outputs& outputs, flo
         call.in_steps = tiling_.tap_steps(-transposed_rows * panel_);
         call.in_next = panel_;
       }
-      map(call);
+      tiling_.maps.weights_to_points(call);
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "orthant/kernels/direct_tiles.hpp"
 #include "orthant/kernels/factories.hpp"
 #include "orthant/kernels/machine.hpp"
+#include "orthant/kernels/rounding.hpp"
 #include "orthant/kernels/simd.hpp"
 #include "orthant/kernels/team.hpp"
 #include "orthant/kernels/winograd.hpp"
@@ -11,11 +12,7 @@
 namespace orthant::kernels::winograd {
 namespace {
 
-constexpr std::int64_t skew = 16;         // floats between points, so that they do not fall into one cache set
-constexpr std::int64_t line_floats = 16;  // of a cache line
-
-std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
-std::int64_t ceil_div(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit; }
+constexpr std::int64_t skew = 16;  // floats between points, so that they do not fall into one cache set
 
 /// backward_weights: for a block of weights, transformed patches of src and tiles of diff_dst are multiplied point by
 /// point and summed over all tiles, then transformed to taps once.
@@ -164,8 +161,8 @@ void WeightGradient::sum_tiles(const Thread& memory, const Item& item) const {
 }
 
 void WeightGradient::finish(const Thread& memory, const Item& item, float* diff_weights) const {
-  const Map map = transforms(tiling_.three[0], tiling_.three[1], tiling_.three[2]).points_to_weights;
-  map({.in = memory.weights,
+  tiling_.maps.points_to_weights(
+      {.in = memory.weights,
        .in_steps = tiling_.point_steps(weights_point_),
        .out = diff_weights + (item.group * tiling_.taps() * in_ + item.in_first) * out_ + item.out_first,
        .out_steps = tiling_.tap_steps(in_ * out_),
