@@ -12,12 +12,12 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 
-def fill(model, seed, deep=False):
+def fill(model, seed, deep=False, offset=1.5):
     """Weights that keep signals of size one; biases, scales and statistics that matter.
 
     `deep` networks amplify rounding until PyTorch in float has few digits left, and have millions of
     activations, some of them at their kink: the last normalisation of every branch is made weak, and the biases of
-    normalisations so strong that few activations are near zero.
+    normalisations (`offset` up or down) so strong that few activations are near zero.
     """
     random = numpy.random.RandomState(seed)
     weak = _last_of_branches(model) if deep else ()
@@ -27,7 +27,7 @@ def fill(model, seed, deep=False):
         numbers = _numbers(name, tuple(value.shape), random)
         module, _, part = name.rpartition(".")
         if deep and part == "bias" and f"{module}.running_var" in model.state_dict():
-            numbers = numpy.sign(numbers) * (0.3 if module in weak else 1.5)
+            numbers = numpy.sign(numbers) * (0.3 if module in weak else offset)
         elif part == "weight" and module in weak:
             numbers *= 0.05
         value.copy_(torch.from_numpy(numbers.astype("f4")))

@@ -41,11 +41,11 @@ def step(orthant, directory, model, settings=(), evaluate=False):
     return loss, output, {} if evaluate else read_safetensors(directory / "dump/gradients.safetensors")
 
 
-def train(orthant, directory, settings):
+def train(orthant, directory, settings, algorithm):
     """`orthant train` with a run file of these settings: (losses, learning rates, weights after the last step)."""
     directory = pathlib.Path(directory)
     (directory / "run.yaml").write_text(json.dumps({**settings, "output": str(directory / "run"), "threads": 2}))
-    run([orthant, "train", directory / "run.yaml"])
+    run([orthant, "train", directory / "run.yaml", "--algorithm", algorithm])
     with open(directory / "run/metrics.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     weights = read_safetensors(directory / "run/weights.safetensors")
