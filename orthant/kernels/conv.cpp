@@ -3,6 +3,7 @@
 #include "orthant/kernels/factories.hpp"
 #include "orthant/kernels/instruction_set.hpp"
 #include "orthant/kernels/simd.hpp"
+#include "orthant/kernels/winograd.hpp"
 
 #include <algorithm>
 #include <array>
@@ -23,6 +24,12 @@ std::int64_t dst_channels(const ConvTask& task) { return task.dst.extents.c / ta
 // The limits below are where measured times cross. oneDNN is never first: its execute() allocates, a step must not,
 // and where it is ahead of our kernels (deep layers of few pixels) little time is spent.
 
+/// A vector holds the four channels of four cells.
+bool suits_narrow_winograd(const ConvTask& task) {
+  return task.pass != Pass::backward_data && src_channels(task) == 4 && task.window.size.w == 3 &&
+         simd_target() != "scalar";
+}
+
 /// Winograd saves multiplications but transforms tiles, which pays from 16 channels on, and weights, which pays
 /// if enough tiles share them.
 bool suits_winograd(const ConvTask& task) {
@@ -30,7 +37,8 @@ bool suits_winograd(const ConvTask& task) {
   constexpr std::int64_t most_weights_per_tile = 131072;
   constexpr std::int64_t most_transposed_weights_per_tile = 16384;
   constexpr std::int64_t least_points = 16;  // three taps in one dim only save too little
-  if (std::min(src_channels(task), dst_channels(task)) < least_channels) return false;
+  if (!winograd::applies(task)) return false;
+  if (!suits_narrow_winograd(task) && std::min(src_channels(task), dst_channels(task)) < least_channels) return false;
   const tensor::Shape& cells = task.pass == Pass::backward_data ? task.src.extents : task.dst.extents;
   std::int64_t tiles = cells.n;
   std::int64_t points = 1;
@@ -55,8 +63,8 @@ bool suits_brgconv(const ConvTask& task) {
 
 Order by_rule(const ConvTask& task) {
   using enum Algorithm;
-  if (suits_brgconv(task)) return {onednn, direct, matrix, winograd};
   if (suits_winograd(task)) return {winograd, direct, onednn, matrix};
+  if (suits_brgconv(task)) return {onednn, direct, matrix, winograd};
   if (suits_matrix(task)) return {matrix, direct, onednn, winograd};
   return {direct, onednn, matrix, winograd};
 }

@@ -12,6 +12,11 @@ using model::ConvTask;
 using model::Pass;
 using tensor::Dim;
 
+/// Half-open.
+struct Range {
+  std::int64_t lo, hi;
+};
+
 /// A convolution's geometry with its tensors, item by item in double.
 class Reference {
  public:
@@ -141,14 +146,22 @@ class Reference {
     double sum = 0;
     tensor::Shape to{.n = 0, .c = group * out_ + o, .d = 0, .h = 0, .w = 0};
     tensor::Shape from;
-    for (std::int64_t pixel = 0; pixel < tensor::pixels(extents); ++pixel) {
-      to.w = pixel % extents.w;
-      to.h = pixel / extents.w % extents.h;
-      to.d = pixel / (extents.w * extents.h) % extents.d;
-      to.n = pixel / (extents.w * extents.h * extents.d);
-      if (!src_cell(to, tap, from)) continue;
-      from.c = group * in_ + i;
-      sum += static_cast<double>(floats(0)[offset(task_.src, from)]) * floats(1)[offset(task_.dst, to)];
+    for (to.n = 0; to.n < extents.n; ++to.n) {
+      for (to.d = 0; to.d < extents.d; ++to.d) {
+        for (to.h = 0; to.h < extents.h; ++to.h) {
+          // Along w only the ends can lie outside.
+          Range inside{0, extents.w};
+          for (to.w = inside.lo; to.w < inside.hi && !src_cell(to, tap, from); ++to.w) ++inside.lo;
+          if (inside.lo == inside.hi) continue;
+          from.c = group * in_ + i;
+          const float* src = floats(0) + offset(task_.src, from);
+          const float* diff = floats(1) + offset(task_.dst, to);
+          for (to.w = inside.hi - 1; !src_cell(to, tap, from); --to.w) --inside.hi;
+          const std::int64_t src_step = task_.window.stride.w * task_.src.strides.w;
+          for (std::int64_t w = 0; w < inside.hi - inside.lo; ++w)
+            sum += static_cast<double>(src[w * src_step]) * diff[w * task_.dst.strides.w];
+        }
+      }
     }
     return sum;
   }

@@ -3,6 +3,7 @@
 #include "orthant/base/format.hpp"
 #include "orthant/kernels/direct_activation.hpp"
 #include "orthant/kernels/rounding.hpp"
+#include "orthant/kernels/streaming.hpp"
 
 #include <hwy/cache_control.h>
 
@@ -18,9 +19,6 @@ constexpr std::int64_t panel_floats = 64 * 1024;
 // Threads share out panels of weights where each would meet fewer outputs than this.
 constexpr std::int64_t shared_outputs = 1024;
 
-// A dst of this size leaves the cache before its next reader comes.
-constexpr std::int64_t streamed_floats = 4 * 1024 * 1024;
-
 std::int64_t aligned(std::int64_t floats) { return ceil_div(floats, 16) * 16; }
 
 // Few pixels in a row need more vectors to keep enough sums in flight.
@@ -28,13 +26,6 @@ int choose_vectors(const Tiles& tiles, std::int64_t out_vectors, std::int64_t ro
   const std::int64_t wanted = row <= 4 ? 4 : 2;
   if (out_vectors == 3 && row <= tiles.rows[2]) return 3;
   return static_cast<int>(std::min({wanted, out_vectors, static_cast<std::int64_t>(max_vectors)}));
-}
-
-bool pixels_are_aligned(const tensor::Layout& layout, std::int64_t lanes) {
-  return layout.offset % lanes == 0 &&
-         std::all_of(tensor::all_dims.begin(), tensor::all_dims.end(), [&](tensor::Dim dim) {
-           return dim == tensor::Dim::c || layout.extents[dim] == 1 || layout.strides[dim] % lanes == 0;
-         });
 }
 
 }  // namespace
@@ -69,7 +60,7 @@ GatherKernel::GatherKernel(Gather gather, Epilogue epilogue, int threads)
                       gather_.out == out_vectors_ * tiles_.lanes;
   slide_ = can_slide();
   stream_ = dst_in_place_ && in_block_ == gather_.in && gather_.out % tiles_.lanes == 0 &&
-            tensor::volume(gather_.dst.extents) >= streamed_floats && pixels_are_aligned(gather_.dst, tiles_.lanes);
+            writes_around_cache(gather_.dst, tiles_.lanes);
   const std::int64_t units = std::max<std::int64_t>(block_count(gather_, blocks_), 1);
   if (many_panels || units < 4 * threads)
     panel_splits_ = std::min(panel_count(), ceil_div(4 * threads, many_panels ? 1 : units));
@@ -216,7 +207,7 @@ void GatherKernel::run_part(const Part& part, const Rows& rows, const Unit& unit
                 .floor = relu ? 0.0F : -std::numeric_limits<float>::infinity(),
                 .first = part.first,
                 .last = part.last,
-                .stream = stream_ && reinterpret_cast<std::uintptr_t>(dst) % 64 == 0};
+                .stream = stream_ && is_aligned(dst)};
   const bool whole_rows = rows_.runs_over_w && in_block_ == gather_.in;
   call.run_length = whole_rows ? static_cast<std::int64_t>(gather_.w.taps.size()) * part.in : part.in;
   for (std::int64_t d = unit.d.lo; d < unit.d.hi; ++d) {

@@ -152,6 +152,11 @@ bool applies(const model::ConvTask& task) {
          packed(task.src) && packed(task.dst);
 }
 
+float slope_of(const model::Activation& activation) {
+  if (activation.kind == model::ActivationKind::identity) return 1;
+  return activation.kind == model::ActivationKind::relu ? 0 : static_cast<float>(activation.slope);
+}
+
 int Tiling::points() const { return power(4, *this); }
 int Tiling::cells() const { return power(2, *this); }
 int Tiling::taps() const { return power(3, *this); }
@@ -215,6 +220,7 @@ namespace orthant::kernels {
 
 std::unique_ptr<Primitive> make_winograd_conv(const model::ConvTask& task, int threads) {
   if (!winograd::applies(task)) return nullptr;
+  if (auto narrow = winograd::make_narrow(task, threads)) return narrow;
   if (task.pass == model::Pass::backward_weights) return winograd::make_weight_gradient(task, threads);
   return winograd::make_gather(task, threads);
 }

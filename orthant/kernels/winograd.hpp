@@ -13,6 +13,9 @@ inline constexpr int max_points = 64;  ///< 4 per dim with three taps
 /// True if a task is Winograd's: three taps or one per dim, stride and dilation 1, channels side by side.
 bool applies(const model::ConvTask& task);
 
+/// What a fused activation multiplies negative results with.
+float slope_of(const model::Activation& activation);
+
 /// Where a tile lies, in tiles per dim.
 struct Place {
   std::int64_t n = 0;
@@ -71,5 +74,8 @@ void points_to_dst(const Tiling& tiling, const Block& block, const Points<const 
 /// Kernels for tasks that it applies to: forward and backward_data; backward_weights.
 std::unique_ptr<Primitive> make_gather(const model::ConvTask& task, int threads);
 std::unique_ptr<Primitive> make_weight_gradient(const model::ConvTask& task, int threads);
+
+/// The same for few channels of src and three taps in w: forward and backward_weights; null otherwise.
+std::unique_ptr<Primitive> make_narrow(const model::ConvTask& task, int threads);
 
 }  // namespace orthant::kernels::winograd

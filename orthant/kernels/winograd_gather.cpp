@@ -106,11 +106,6 @@ Blocking choose_blocking(const Tiling& tiling, const Channels& channels, std::in
   return blocking;
 }
 
-float slope_of(const model::Activation& activation) {
-  if (activation.kind == model::ActivationKind::identity) return 1;
-  return activation.kind == model::ActivationKind::relu ? 0 : static_cast<float>(activation.slope);
-}
-
 Gather::Gather(const model::ConvTask& task, int threads)
     : tiling_(task.pass == model::Pass::forward ? forward_tiling(task) : backward_data_tiling(task)),
       backward_(task.pass == model::Pass::backward_data),

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "orthant/tensor/layout.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace orthant::kernels {
+
+/// True for a dst that leaves the cache before its next reader comes, and whose pixels are whole vectors: it is better
+/// written around the cache, if it begins at a cache line.
+inline bool writes_around_cache(const tensor::Layout& dst, std::int64_t lanes) {
+  constexpr std::int64_t least_floats = 4 * 1024 * 1024;
+  return tensor::volume(dst.extents) >= least_floats && dst.offset % lanes == 0 &&
+         std::all_of(tensor::all_dims.begin(), tensor::all_dims.end(), [&](tensor::Dim dim) {
+           return dim == tensor::Dim::c || dst.extents[dim] == 1 || dst.strides[dim] % lanes == 0;
+         });
+}
+
+inline bool is_aligned(const float* memory) { return reinterpret_cast<std::uintptr_t>(memory) % 64 == 0; }
+
+}  // namespace orthant::kernels
