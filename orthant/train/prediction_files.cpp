@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <regex>
 #include <set>
 
 namespace orthant::train {
@@ -18,15 +17,10 @@ using base::fail;
 
 /// "dir/a.h5" gives "a", "a.npy[3]" gives "a-000003".
 std::string stem_of(const std::string& name) {
-  static const std::regex numbered(R"((.*)\[(\d+)\])");
-  std::smatch found;
-  std::string path = name;
-  std::string number;
-  if (std::regex_match(name, found, numbered)) {
-    path = found[1].str();
-    number = fmt::format("-{:0>6}", found[2].str());
-  }
-  return std::filesystem::path(path).stem().string() + number;
+  const std::size_t bracket = name.ends_with(']') ? name.rfind('[') : std::string::npos;
+  if (bracket == std::string::npos) return std::filesystem::path(name).stem().string();
+  const std::string number = name.substr(bracket + 1, name.size() - bracket - 2);
+  return fmt::format("{}-{:0>6}", std::filesystem::path(name.substr(0, bracket)).stem().string(), number);
 }
 
 /// A depth plane of one sample of a box.

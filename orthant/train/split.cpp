@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <regex>
+#include <string_view>
 
 namespace orthant::train {
 namespace {
@@ -31,12 +31,25 @@ std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t key) {
   return order;
 }
 
+/// Where "_d0_h64_w0" begins that ends at `end`; npos if there is none.
+std::size_t cube_mark(std::string_view name, std::size_t end) {
+  for (const std::string_view mark : {"_w", "_h", "_d"}) {
+    const std::size_t digits = name.substr(0, end).find_last_not_of("0123456789") + 1;
+    if (digits == end || !name.substr(0, digits).ends_with(mark)) return std::string_view::npos;
+    end = digits - mark.size();
+  }
+  return end;
+}
+
 }  // namespace
 
 std::string group_of(const std::string& name) {
-  static const std::regex cube(R"(_d\d+_h\d+_w\d+\.[^/]*$)");
-  std::smatch found;
-  return std::regex_search(name, found, cube) ? found.prefix().str() : name;
+  const std::size_t slash = name.rfind('/');
+  for (std::size_t dot = name.find('.', slash == std::string::npos ? 0 : slash); dot != std::string::npos;
+       dot = name.find('.', dot + 1)) {
+    if (const std::size_t end = cube_mark(name, dot); end != std::string_view::npos) return name.substr(0, end);
+  }
+  return name;
 }
 
 Split split_samples(const data::Dataset& dataset, double fraction, std::uint64_t seed) {

@@ -79,6 +79,9 @@ TEST(Split, GroupsByNameBeforeTheCube) {
   EXPECT_EQ(group_of("a/universe_00012_d0_h1_w3.h5"), "a/universe_00012");
   EXPECT_EQ(group_of("a/universe_00012.h5"), "a/universe_00012.h5");
   EXPECT_EQ(group_of("my_data_d0.h5"), "my_data_d0.h5");
+  EXPECT_EQ(group_of("my_data.v2_d0_h64_w0.h5"), "my_data.v2");
+  EXPECT_EQ(group_of("a_d0_h0_w.h5"), "a_d0_h0_w.h5");
+  EXPECT_EQ(group_of(""), "");
   EXPECT_EQ(group_of("x_d0_h0_w0.d/volume.h5"), "x_d0_h0_w0.d/volume.h5");
 }
 
