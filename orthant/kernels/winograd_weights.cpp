@@ -26,7 +26,9 @@ class WeightGradient final : public Primitive {
  private:
   /// A block of weights and a part of the tiles: what one thread does at a time.
   struct Item {
-    std::int64_t group, in_first, in_count, out_first, out_count, part;
+    std::int64_t group, in_first, in_count, out_first, out_count;
+    int part, parts;
+    std::int64_t slot;  ///< that receives the sums; negative: diff_weights does
   };
   struct Thread {
     const float* src;
@@ -37,13 +39,14 @@ class WeightGradient final : public Primitive {
     const float* zeros;
   };
 
-  /// Sums go to diff_weights by way of scratch where there is something to add.
-  [[nodiscard]] bool has_partials() const { return parts_ > 1 || accumulate_; }
-  [[nodiscard]] Item item_at(std::int64_t index) const;
+  [[nodiscard]] Item block_at(std::int64_t index) const;
+  [[nodiscard]] Item item_at(std::int64_t index, int thread) const;
   void sum_tiles(const Thread& memory, const Item& item) const;
   void transform(const Thread& memory, const Item& item, const Block& block) const;
   void multiply(const Thread& memory, const Item& item, std::int64_t tiles) const;
-  void finish(const Thread& memory, const Item& item, float* diff_weights) const;
+  void finish(const Thread& memory, const Item& item, float* diff_weights, float* slots) const;
+  void add_slots(const Item& block, std::int64_t tap, const float* slots, std::int64_t count,
+                 float* diff_weights) const;
 
   Tiling tiling_;
   int threads_;
@@ -51,13 +54,17 @@ class WeightGradient final : public Primitive {
   std::int64_t groups_, in_, out_;
   std::int64_t lanes_;
   int points_;
-  std::int64_t in_block_, out_block_, in_blocks_, out_blocks_, parts_, block_tiles_;
+  std::int64_t in_block_, out_block_, in_blocks_, out_blocks_, block_tiles_;
+  /// Blocks are done by one thread each; the last `split_` by several, each with a part of the tiles.
+  std::int64_t whole_, split_;
+  int parts_ = 1;
+  std::int64_t slot_floats_;
   std::int64_t in_row_, in_point_, out_point_, weights_point_;  ///< floats from tile to tile, and of one point
   direct::WeightTiles tiles_;
   std::unique_ptr<Primitive> bias_;  ///< sums diff_dst; null without a bias
   Scratch scratch_;
   std::int64_t bias_at_ = 0;
-  std::int64_t weights_at_, in_points_at_, out_points_at_, zeros_at_, partial_at_;
+  std::int64_t weights_at_, in_points_at_, out_points_at_, zeros_at_, slots_at_;
 };
 
 WeightGradient::WeightGradient(const model::ConvTask& task, int threads)
@@ -82,10 +89,13 @@ WeightGradient::WeightGradient(const model::ConvTask& task, int threads)
   out_point_ = block_tiles_ * out_block_ + skew;
   weights_point_ = in_block_ * out_block_ + skew;
   const std::int64_t blocks = groups_ * in_blocks_ * out_blocks_;
-  const std::int64_t enough = std::int64_t{8} * threads;
-  parts_ = 1;
-  while (blocks * parts_ % threads != 0 && blocks * parts_ < enough && parts_ * block_tiles_ < tiling_.count())
+  split_ = blocks < std::int64_t{8} * threads ? blocks % threads : 0;
+  while (split_ * parts_ % threads != 0 && split_ * parts_ < std::int64_t{3} * threads &&
+         parts_ * block_tiles_ < tiling_.count())
     ++parts_;
+  if (parts_ == 1) split_ = 0;
+  whole_ = blocks - split_;
+  slot_floats_ = tiling_.taps() * in_block_ * out_block_;
   weights_at_ = scratch_.per_thread(points_ * weights_point_, threads);
   in_points_at_ = scratch_.per_thread(points_ * in_point_, threads);
   out_points_at_ = scratch_.per_thread(points_ * out_point_, threads);
@@ -94,12 +104,10 @@ WeightGradient::WeightGradient(const model::ConvTask& task, int threads)
     bias_ = make_bias_gradient({.accumulate = task.accumulate, .dst = task.dst}, threads);
     bias_at_ = scratch_.shared(ceil_div(bias_->scratch_bytes(), sizeof(float)));
   }
-  partial_at_ = scratch_.shared(has_partials() ? parts_ * groups_ * tiling_.taps() * in_ * out_ : 0);
+  slots_at_ = scratch_.shared(slot_floats_ * std::max(split_ * parts_, std::int64_t{accumulate_ ? threads : 0}));
 }
 
-WeightGradient::Item WeightGradient::item_at(std::int64_t index) const {
-  const std::int64_t part = index % parts_;
-  index /= parts_;
+WeightGradient::Item WeightGradient::block_at(std::int64_t index) const {
   const std::int64_t out_first = index % out_blocks_ * out_block_;
   index /= out_blocks_;
   const std::int64_t in_first = index % in_blocks_ * in_block_;
@@ -108,7 +116,24 @@ WeightGradient::Item WeightGradient::item_at(std::int64_t index) const {
           .in_count = std::min(in_block_, in_ - in_first),
           .out_first = out_first,
           .out_count = std::min(out_block_, out_ - out_first),
-          .part = part};
+          .part = 0,
+          .parts = 1,
+          .slot = -1};
+}
+
+/// Whole blocks come before parts of blocks. What has something to be added to goes by way of a slot.
+WeightGradient::Item WeightGradient::item_at(std::int64_t index, int thread) const {
+  if (index < whole_) {
+    Item item = block_at(index);
+    if (accumulate_) item.slot = thread;
+    return item;
+  }
+  const std::int64_t slot = index - whole_;
+  Item item = block_at(whole_ + slot / parts_);
+  item.part = static_cast<int>(slot % parts_);
+  item.parts = parts_;
+  item.slot = slot;
+  return item;
 }
 
 void WeightGradient::transform(const Thread& memory, const Item& item, const Block& block) const {
@@ -150,54 +175,75 @@ void WeightGradient::multiply(const Thread& memory, const Item& item, std::int64
 
 void WeightGradient::sum_tiles(const Thread& memory, const Item& item) const {
   std::fill_n(memory.weights, points_ * weights_point_, 0.0F);
-  const int part = static_cast<int>(item.part);
-  const int parts = static_cast<int>(parts_);
-  const std::int64_t end = share(tiling_.count(), part + 1, parts);
-  for (std::int64_t first = share(tiling_.count(), part, parts); first < end; first += block_tiles_) {
+  const std::int64_t end = share(tiling_.count(), item.part + 1, item.parts);
+  for (std::int64_t first = share(tiling_.count(), item.part, item.parts); first < end; first += block_tiles_) {
     const Block block{.first = first, .tiles = std::min(block_tiles_, end - first)};
     transform(memory, item, block);
     multiply(memory, item, block.tiles);
   }
 }
 
-void WeightGradient::finish(const Thread& memory, const Item& item, float* diff_weights) const {
-  tiling_.maps.points_to_weights(
-      {.in = memory.weights,
-       .in_steps = tiling_.point_steps(weights_point_),
-       .out = diff_weights + (item.group * tiling_.taps() * in_ + item.in_first) * out_ + item.out_first,
-       .out_steps = tiling_.tap_steps(in_ * out_),
-       .channels = item.out_count,
-       .boxes = item.in_count,
-       .in_next = out_block_,
-       .out_next = out_});
+void WeightGradient::finish(const Thread& memory, const Item& item, float* diff_weights, float* slots) const {
+  const bool in_place = item.slot < 0;
+  float* const place = diff_weights + (item.group * tiling_.taps() * in_ + item.in_first) * out_ + item.out_first;
+  tiling_.maps.points_to_weights({.in = memory.weights,
+                                  .in_steps = tiling_.point_steps(weights_point_),
+                                  .out = in_place ? place : slots + item.slot * slot_floats_,
+                                  .out_steps = tiling_.tap_steps(in_place ? in_ * out_ : in_block_ * out_block_),
+                                  .channels = item.out_count,
+                                  .boxes = item.in_count,
+                                  .in_next = out_block_,
+                                  .out_next = in_place ? out_ : out_block_});
+}
+
+/// One tap of a block: its diff_weights become, or gain, the sum of `count` slots.
+void WeightGradient::add_slots(const Item& block, std::int64_t tap, const float* slots, std::int64_t count,
+                               float* diff_weights) const {
+  for (std::int64_t i = 0; i < block.in_count; ++i) {
+    float* const to =
+        diff_weights + ((block.group * tiling_.taps() + tap) * in_ + block.in_first + i) * out_ + block.out_first;
+    const float* const from = slots + (tap * in_block_ + i) * out_block_;
+    for (std::int64_t o = 0; o < block.out_count; ++o) {
+      float sum = accumulate_ ? to[o] : 0;
+      for (std::int64_t slot = 0; slot < count; ++slot) sum += from[slot * slot_floats_ + o];
+      to[o] = sum;
+    }
+  }
 }
 
 void WeightGradient::execute(const Context& context, std::span<void* const> arguments, void* scratch) {
   auto* memory = static_cast<float*>(scratch);
   if (bias_) bias_->execute(context, std::array{arguments[1], arguments[3]}, memory + bias_at_);
   auto* diff_weights = static_cast<float*>(arguments[2]);
-  const std::int64_t size = groups_ * tiling_.taps() * in_ * out_;
+  float* const slots = memory + slots_at_;
   std::fill_n(memory + zeros_at_, round_up(std::max(in_, out_), lanes_), 0.0F);
+  const auto run_items = [&](std::int64_t first, std::int64_t count) {
+    run_team(threads_, [&](int thread, int team) {
+      const Thread own{.src = static_cast<const float*>(arguments[0]),
+                       .diff = static_cast<const float*>(arguments[1]),
+                       .weights = scratch_.of_thread(memory, weights_at_, thread),
+                       .in_points = scratch_.of_thread(memory, in_points_at_, thread),
+                       .out_points = scratch_.of_thread(memory, out_points_at_, thread),
+                       .zeros = memory + zeros_at_};
+      for (std::int64_t i = share(count, thread, team); i < share(count, thread + 1, team); ++i) {
+        const Item item = item_at(first + i, thread);
+        sum_tiles(own, item);
+        finish(own, item, diff_weights, slots);
+        if (item.slot < 0 || item.parts > 1) continue;
+        for (std::int64_t tap = 0; tap < tiling_.taps(); ++tap)
+          add_slots(item, tap, slots + item.slot * slot_floats_, 1, diff_weights);
+      }
+    });
+  };
+  if (whole_ > 0) run_items(0, whole_);
+  if (split_ == 0) return;
+  run_items(whole_, split_ * parts_);
   run_team(threads_, [&](int thread, int team) {
-    const Thread own{.src = static_cast<const float*>(arguments[0]),
-                     .diff = static_cast<const float*>(arguments[1]),
-                     .weights = scratch_.of_thread(memory, weights_at_, thread),
-                     .in_points = scratch_.of_thread(memory, in_points_at_, thread),
-                     .out_points = scratch_.of_thread(memory, out_points_at_, thread),
-                     .zeros = memory + zeros_at_};
-    const std::int64_t items = groups_ * in_blocks_ * out_blocks_ * parts_;
-    for (std::int64_t index = share(items, thread, team); index < share(items, thread + 1, team); ++index) {
-      const Item item = item_at(index);
-      sum_tiles(own, item);
-      finish(own, item, has_partials() ? memory + partial_at_ + item.part * size : diff_weights);
-    }
-  });
-  if (!has_partials()) return;
-  run_team(threads_, [&](int thread, int team) {
-    for (std::int64_t i = share(size, thread, team); i < share(size, thread + 1, team); ++i) {
-      float sum = accumulate_ ? diff_weights[i] : 0;
-      for (std::int64_t part = 0; part < parts_; ++part) sum += memory[partial_at_ + part * size + i];
-      diff_weights[i] = sum;
+    const std::int64_t count = split_ * tiling_.taps();
+    for (std::int64_t i = share(count, thread, team); i < share(count, thread + 1, team); ++i) {
+      const std::int64_t block = i / tiling_.taps();
+      add_slots(block_at(whole_ + block), i % tiling_.taps(), slots + block * parts_ * slot_floats_, parts_,
+                diff_weights);
     }
   });
 }

@@ -70,5 +70,40 @@ TEST(ConvError, AtMostTwiceThatOfOneDnn) {
   }
 }
 
+/// Beside the weights in an order of its own, an implementation of ours takes at most 4 MiB per thread, whatever the
+/// batch and the volume.
+TEST(ConvWorkspace, IsSmallInEveryThread) {
+  for (const std::int64_t in : {3, 4, 64, 192, 256}) {
+    for (const std::int64_t out : {16, 192, 256}) {
+      for (const std::int64_t depth : {1, 32}) {
+        for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weights}) {
+          for (const bool accumulate : {false, true}) {
+            if (accumulate && pass != Pass::backward_weights) continue;
+            ConvTask task{.pass = pass,
+                          .accumulate = accumulate,
+                          .src = tensor::channels_last({.n = 8, .c = in, .d = depth, .h = 64, .w = 64}),
+                          .dst = tensor::channels_last({.n = 8, .c = out, .d = depth, .h = 64, .w = 64})};
+            task.window.size = {.d = depth == 1 ? 1 : 3, .h = 3, .w = 3};
+            task.window.pad_lo = task.window.pad_hi = {.d = depth == 1 ? 0 : 1, .h = 1, .w = 1};
+            // Winograd's weights have 4 points per 3 taps; panels are filled up to 64 outputs.
+            const double points = depth == 1 ? 16 : 64;
+            const double weights = pass == Pass::backward_weights ? 0
+                                                                  : points * 4.0 * static_cast<double>(in) *
+                                                                        static_cast<double>((out + 63) / 64 * 64);
+            for (const int threads : {1, 2, 3, 16}) {
+              for (const kernels::ConvCandidate& candidate : kernels::conv_candidates(task, threads)) {
+                if (candidate.algorithm == model::Algorithm::onednn) continue;
+                EXPECT_LE(static_cast<double>(candidate.primitive->scratch_bytes()), weights + threads * 4.0 * 1048576)
+                    << candidate.primitive->name() << ", " << in << " to " << out << " channels, depth " << depth
+                    << ", pass " << static_cast<int>(pass) << ", " << threads << " threads";
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace orthant::test
