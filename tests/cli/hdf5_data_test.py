@@ -2,11 +2,13 @@
 
 import csv
 import os
+import shutil
+import subprocess
 import unittest
 
 import h5py
 import numpy
-from program import ProgramTest
+from program import PROGRAM, ProgramTest
 
 NETWORK = """name: small
 input: 2x6x6x6
@@ -120,6 +122,28 @@ class Hdf5Data(ProgramTest):
         os.remove(self.folder / "data" / "4.h5")
         os.mkfifo(self.folder / "data" / "4.h5")
         self.refused(74, "not a regular file")
+
+    def test_files_that_may_not_be_read(self):
+        (self.folder / "data/2.h5").chmod(0)
+        for cut in ([], ["--grid", "d2", "--threads", "1"]):
+            result = self.run_as_somebody("train", "run.yaml", "output=out", *cut)
+            self.assertEqual((result.returncode, result.stderr), (74, "error: cannot open 'data/2.h5': Permission denied\n"))
+        (self.folder / "data").chmod(0)
+        result = self.run_as_somebody("train", "run.yaml", "output=out")
+        self.assertEqual((result.returncode, result.stderr), (74, "error: cannot list 'data': Permission denied\n"))
+        self.assertFalse((self.folder / "out").exists())
+        (self.folder / "data").chmod(0o755)
+
+    def run_as_somebody(self, *arguments):
+        """Without the rights of root, who may read everything."""
+        if os.geteuid() != 0:
+            return self.run_program(*arguments)
+        self.folder.chmod(0o777)
+        program = self.folder / "orthant"
+        shutil.copy(PROGRAM, program)
+        return subprocess.run([program, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=110,
+                              user=65534, group=65534, extra_groups=[],
+                              env={**os.environ, "HOME": str(self.folder), "ORTHANT_CACHE": "kernels.json"})
 
     def test_ambiguous_axes(self):
         self.write("net.yaml", NETWORK.replace("2x6x6x6", "6x6x6x6"))
