@@ -8,6 +8,7 @@
 #include "orthant/train/loader.hpp"
 #include "orthant/train/loop.hpp"
 #include "orthant/train/run_data.hpp"
+#include "orthant/train/run_directory.hpp"
 #include "orthant/train/scores_text.hpp"
 
 #include <filesystem>
@@ -111,6 +112,7 @@ void check_train(const TrainArguments& arguments, int ranks) {
 
 void run_train(const TrainArguments& arguments, comm::Comm& comm) {
   const train::RunFile run = comm::agree(comm, [&] { return train::load_run(arguments.run, arguments.overrides); });
+  comm::on_root(comm, [&] { train::check_run_directory(run.output, run.overwrite); });
   ParallelArguments parallel = arguments.parallel;
   if (parallel.threads == 0) parallel.threads = run.threads;
   train::TrainOptions options{

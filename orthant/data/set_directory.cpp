@@ -40,16 +40,16 @@ void for_each_entry(const std::string& path, Visit visit) {
 
 }  // namespace
 
+void check_place(const std::string& path) {
+  const fs::path base = existing_part(path);
+  if (!fs::is_directory(base))
+    fail(Exit::io, "cannot make the directory '{}': '{}' is a file; choose another name", path, base.string());
+  if (::access(base.c_str(), W_OK | X_OK) != 0)
+    fail(Exit::io, "cannot write to '{}': no permission for '{}'; choose another directory", path, base.string());
+}
+
 void check_directory(const SetDirectory& directory) {
-  const fs::path base = existing_part(directory.path);
-  if (!fs::is_directory(base)) {
-    fail(Exit::io, "cannot make the directory '{}': '{}' is a file; choose another name", directory.path,
-         base.string());
-  }
-  if (::access(base.c_str(), W_OK | X_OK) != 0) {
-    fail(Exit::io, "cannot write to '{}': no permission for '{}'; choose another directory", directory.path,
-         base.string());
-  }
+  check_place(directory.path);
   if (fs::exists(directory.path) && !directory.overwrite) {
     for_each_entry(directory.path, [&](const fs::path& entry) {
       fail(Exit::io, "'{}' is not empty: it holds '{}'; choose another directory, or give --overwrite", directory.path,
@@ -57,7 +57,7 @@ void check_directory(const SetDirectory& directory) {
     });
   }
   std::error_code error;
-  const fs::space_info space = fs::space(base, error);
+  const fs::space_info space = fs::space(existing_part(directory.path), error);
   const bool has_size = !error && space.capacity > 0;
   if (has_size && static_cast<std::int64_t>(space.available) < directory.bytes) {
     fail(Exit::io, "the files need {:.2f} GiB but '{}' has {:.2f} GiB left; make fewer or smaller samples",

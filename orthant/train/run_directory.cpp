@@ -2,6 +2,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/data/set_directory.hpp"
 
 #include <array>
 #include <cerrno>
@@ -44,15 +45,19 @@ void LineFile::write(const std::string& line) {
   if (!written) fail(Exit::io, "cannot write '{}': {}", path_, std::strerror(errno));
 }
 
+void check_run_directory(const std::string& wanted, bool overwrite) {
+  data::check_place(wanted.empty() ? "runs" : wanted);
+  if (!wanted.empty() && !overwrite && fs::exists(wanted + "/metrics.csv"))
+    fail(Exit::io, "'{}' holds a run already; choose another output, or set overwrite=true", wanted);
+}
+
 RunDirectory::RunDirectory(const std::string& wanted, const std::string& name, bool overwrite) : path_(wanted) {
+  check_run_directory(wanted, overwrite);
   if (wanted.empty()) {
     path_ = first_free(name);
     return;
   }
   make_directory(path_);
-  if (!overwrite && fs::exists(file("metrics.csv"))) {
-    fail(Exit::io, "'{}' holds a run already; choose another output, or set overwrite=true", path_);
-  }
   if (!overwrite) return;
   // What this run may not write must not be taken for its own.
   for (const char* stale : {"best.safetensors", "validation.csv"}) {

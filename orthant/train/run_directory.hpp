@@ -23,11 +23,14 @@ class LineFile {
   std::unique_ptr<std::FILE, Close> file_;
 };
 
+/// Refuses a directory that holds a run already, unless `overwrite`, or in which nothing can be written. An empty `wanted`
+/// is a free one under runs/. Changes nothing.
+void check_run_directory(const std::string& wanted, bool overwrite);
+
 /// One run, one directory: run.yaml, log.txt, metrics.csv, weights.safetensors.
 class RunDirectory {
  public:
-  /// `wanted` empty: the first free runs/<name>-<number>. A directory that holds a run already is refused, unless
-  /// `overwrite`.
+  /// Checks it as above. `wanted` empty: the first free runs/<name>-<number>.
   RunDirectory(const std::string& wanted, const std::string& name, bool overwrite);
 
   [[nodiscard]] const std::string& path() const { return path_; }

@@ -134,6 +134,13 @@ class Hdf5Data(ProgramTest):
         self.assertFalse((self.folder / "out").exists())
         (self.folder / "data").chmod(0o755)
 
+    def test_output_that_may_not_be_written(self):
+        (self.folder / "closed").mkdir(mode=0o555)
+        for output in ("closed", "closed/new"):
+            result = self.run_as_somebody("train", "run.yaml", f"output={output}")
+            self.assertEqual((result.returncode, result.stderr), (
+                74, f"error: cannot write to '{output}': no permission for '{self.folder}/closed'; choose another directory\n"))
+
     def run_as_somebody(self, *arguments):
         """Without the rights of root, who may read everything."""
         if os.geteuid() != 0:
