@@ -9,6 +9,17 @@ function(orthant_module name)
   set_property(GLOBAL APPEND PROPERTY orthant_modules orthant_${name})
 endfunction()
 
+# orthant_append_sanitizer_options(<list>): for tests that start ranks. What Open MPI does inside is its own affair. Its
+# plug-ins are unloaded before leaks are reported: only whole stacks name it.
+function(orthant_append_sanitizer_options environment)
+  if(ORTHANT_SANITIZE)
+    list(APPEND ${environment}
+      LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/leaks_of_mpi.supp:print_suppressions=0:fast_unwind_on_malloc=0
+      TSAN_OPTIONS=ignore_noninstrumented_modules=1:detect_deadlocks=0)
+    set(${environment} "${${environment}}" PARENT_SCOPE)
+  endif()
+endfunction()
+
 # orthant_limit(<test> [<s>]): the test fails after so many seconds, 120 if not given. Sanitizers make everything slow.
 function(orthant_limit name)
   set(seconds 120)
@@ -42,12 +53,7 @@ function(orthant_test path)
   target_link_libraries(${name} PRIVATE orthant_mpi_main)
   # Under mpirun stdout looks like a terminal.
   set(environment GTEST_COLOR=no OMP_NUM_THREADS=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
-  if(ORTHANT_SANITIZE)
-    # What Open MPI does inside is its own affair. Its plug-ins are unloaded before leaks are reported: only whole stacks name it.
-    list(APPEND environment
-      LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/leaks_of_mpi.supp:print_suppressions=0:fast_unwind_on_malloc=0
-      TSAN_OPTIONS=ignore_noninstrumented_modules=1:detect_deadlocks=0)
-  endif()
+  orthant_append_sanitizer_options(environment)
   foreach(ranks IN LISTS arg_RANKS)
     add_test(NAME ${name}.np${ranks} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
       --oversubscribe --bind-to none --quiet $<TARGET_FILE:${name}>)

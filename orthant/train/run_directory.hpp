@@ -23,8 +23,8 @@ class LineFile {
   std::unique_ptr<std::FILE, Close> file_;
 };
 
-/// Refuses a directory that holds a run already, unless `overwrite`, or in which nothing can be written. An empty `wanted`
-/// is a free one under runs/. Changes nothing.
+/// Refuses a directory that holds a run already, unless `overwrite`, or in which nothing can be written. An empty
+/// `wanted` is a free one under runs/. Changes nothing.
 void check_run_directory(const std::string& wanted, bool overwrite);
 
 /// One run, one directory: run.yaml, log.txt, metrics.csv, weights.safetensors.
