@@ -314,8 +314,10 @@ class NarrowWeightGradient final : public Narrow {
 }  // namespace
 
 std::unique_ptr<Primitive> make_narrow(const model::ConvTask& task, int threads) {
+  constexpr std::int64_t most_outputs = 1024;  // every thread has sums for all of them
+  const std::int64_t outputs = task.groups * round_up(task.dst.extents.c / task.groups, line_floats);
   const bool suits = task.window.size.w == 3 && task.src.extents.c / task.groups <= narrow_channels &&
-                     narrow_steps().multiply != nullptr;
+                     outputs <= most_outputs && narrow_steps().multiply != nullptr;
   if (!suits || task.pass == model::Pass::backward_data) return nullptr;
   if (task.pass == model::Pass::backward_weights) return std::make_unique<NarrowWeightGradient>(task, threads);
   return std::make_unique<NarrowGather>(task, threads);
