@@ -128,14 +128,22 @@ void choose_algorithms(const ParallelArguments& arguments, schedule::Schedule& s
   if (arguments.algorithm != "measured") return;
   // What cannot run is refused before anything is tried.
   comm::agree(comm, [&] { train::check_arena(schedule::place(schedule, {})); });
-  const engine::ChooseOptions options{.threads = threads_per_rank(arguments, comm.size()),
-                                      .cache_path = engine::choice_cache_path(),
-                                      .most_bytes = train::available_memory_bytes() / 2 / comm.size(),
-                                      .measuring = [&](int tasks) {
-                                        if (comm.rank() == 0)
-                                          fmt::print(stderr, "measuring {} convolutions on this machine, once\n",
-                                                     tasks);
-                                      }};
+  const std::string cache = engine::choice_cache_path();
+  const engine::ChooseOptions options{
+      .threads = threads_per_rank(arguments, comm.size()),
+      .cache_path = cache,
+      .most_bytes = train::available_memory_bytes() / 2 / comm.size(),
+      .measuring =
+          [&](int tasks) {
+            if (comm.rank() == 0) fmt::print(stderr, "measuring {} convolutions on this machine, once\n", tasks);
+          },
+      .forgotten =
+          [&] {
+            fmt::print(stderr,
+                       "warning: cannot write '{}', so the next run measures again; set ORTHANT_CACHE to a file that "
+                       "can be written\n",
+                       cache);
+          }};
   engine::choose_algorithms(schedule, comm, options);
 }
 

@@ -19,7 +19,7 @@ class ChoiceCache {
 
   [[nodiscard]] Choices load() const;
   /// Adds choices to the file. False if it cannot be written.
-  bool store(const Choices& choices) const;
+  [[nodiscard]] bool store(const Choices& choices) const;
 
  private:
   std::string path_;

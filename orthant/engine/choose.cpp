@@ -123,7 +123,7 @@ void choose_algorithms(schedule::Schedule& schedule, comm::Comm& comm, const Cho
     mine.emplace(key, fastest(schedule, *step, task, options));
   }
   const Choices measured = agreed(comm, mine);
-  if (comm.rank() == 0) cache.store(measured);
+  if (comm.rank() == 0 && !cache.store(measured) && options.forgotten) options.forgotten();
   choices.insert(measured.begin(), measured.end());
   for (schedule::Step& step : schedule.steps) {
     if (ConvTask* task = open_task(step)) task->algorithm = choices.at(key_of(*task, options.threads));
@@ -135,7 +135,7 @@ std::string choice_cache_path() {
     const char* value = std::getenv(name);
     return std::string(value ? value : "");
   };
-  if (const std::string path = set("ORTHANT_CACHE"); !path.empty()) return path;
+  if (std::string path = set("ORTHANT_CACHE"); !path.empty()) return path;
   if (const std::string folder = set("XDG_CACHE_HOME"); !folder.empty()) return folder + "/orthant/kernels.json";
   if (const std::string home = set("HOME"); !home.empty()) return home + "/.cache/orthant/kernels.json";
   return "";

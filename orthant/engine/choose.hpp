@@ -15,6 +15,7 @@ struct ChooseOptions {
   /// Convolutions that need more memory to be tried keep the rule.
   std::int64_t most_bytes = std::int64_t{1} << 62;
   std::function<void(int)> measuring{};  ///< called on every rank before it measures so many tasks, if any
+  std::function<void()> forgotten{};     ///< called on rank 0 if the cache cannot be written
 };
 
 /// Collective. Gives every convolution of the schedule whose algorithm is automatic the one that is fastest here, by

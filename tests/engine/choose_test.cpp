@@ -58,6 +58,17 @@ TEST(Choose, WhatIsRememberedIsNotMeasuredAgain) {
   EXPECT_EQ(algorithms(first), algorithms(second));
 }
 
+TEST(Choose, SaysThatNothingIsRemembered) {
+  const model::Graph graph = small_network();
+  schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
+  comm::Alone alone;
+  int forgotten = 0;
+  engine::choose_algorithms(
+      schedule, alone,
+      {.cache_path = "/proc/nowhere/kernels.json", .most_bytes = 0, .forgotten = [&] { ++forgotten; }});
+  EXPECT_EQ(forgotten, 1);
+}
+
 TEST(Choose, AnAlgorithmInThePlanStays) {
   const model::Graph graph = small_network();
   plan::Plan plan = plan::serial_plan(graph);
@@ -119,7 +130,9 @@ TEST(ChoiceCache, SurvivesManyWriters) {
   const std::string path = folder.file("kernels.json");
   std::vector<std::thread> writers;
   for (int i = 0; i < 8; ++i) {
-    writers.emplace_back([&, i] { ChoiceCache(path, "a").store({{"task " + std::to_string(i), Algorithm::onednn}}); });
+    writers.emplace_back([&, i] {
+      EXPECT_TRUE(ChoiceCache(path, "a").store({{"task " + std::to_string(i), Algorithm::onednn}}));
+    });
   }
   for (std::thread& writer : writers) writer.join();
   EXPECT_EQ(ChoiceCache(path, "a").load().size(), 8U);
