@@ -33,7 +33,7 @@ class Gather final : public Primitive {
   struct Item;
   /// Output channels that are computed together, in all tiles; whole vectors.
   struct Outputs {
-    std::int64_t first, count;
+    std::int64_t first = 0, count = 0;
   };
   void transform_weights(const float* weights, const Outputs& outputs, float* transformed, float* transposed,
                          int thread, int team) const;
@@ -74,9 +74,9 @@ struct Gather::Thread {
 
 /// A block of tiles of one group.
 struct Gather::Item {
-  std::int64_t group;
-  Block block;
-  Outputs outputs;
+  std::int64_t group = 0;
+  Block block{};
+  Outputs outputs{};
 };
 
 constexpr std::int64_t skew = 16;             // floats between points, so that they do not fall into one cache set
