@@ -26,6 +26,7 @@ const std::array<std::string, 3> statistics_names{"local", "spatial", "global"};
 
 std::vector<std::string> kernel_names() {
   std::vector<std::string> names;
+  names.reserve(model::named_algorithms.size());
   for (const model::Algorithm algorithm : model::named_algorithms) names.emplace_back(model::name_of(algorithm));
   return names;
 }

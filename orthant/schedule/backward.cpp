@@ -137,7 +137,7 @@ void Lowering::contract_backward(const Unit& unit, bool bias, Make make) {
           parts ? -1 : gradient_of(unit.main, Role::bias)});
   };
   const auto data = [&] {
-    const Tensor diff_x = diff_src(unit);
+    Tensor diff_x = diff_src(unit);
     if (diff.empty()) return diff_x;
     auto task = make(x.all.box, diff.box);
     task.pass = Pass::backward_data;
