@@ -24,11 +24,8 @@ std::int64_t dst_channels(const ConvTask& task) { return task.dst.extents.c / ta
 // The limits below are where measured times cross. oneDNN is never first: its execute() allocates, a step must not,
 // and where it is ahead of our kernels (deep layers of few pixels) little time is spent.
 
-/// A vector holds the four channels of four cells.
-bool suits_narrow_winograd(const ConvTask& task) {
-  return task.pass != Pass::backward_data && src_channels(task) == 4 && task.window.size.w == 3 &&
-         simd_target() != "scalar";
-}
+/// Cells of four channels need not be filled up.
+bool suits_narrow_winograd(const ConvTask& task) { return src_channels(task) == 4 && winograd::applies_narrow(task); }
 
 /// Winograd saves multiplications but transforms tiles, which pays from 16 channels on, and weights, which pays
 /// if enough tiles share them.

@@ -1,6 +1,7 @@
 #include "orthant/kernels/conv_error.hpp"
 
 #include "orthant/base/random.hpp"
+#include "orthant/kernels/direct_geometry.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,11 +12,6 @@ namespace {
 using model::ConvTask;
 using model::Pass;
 using tensor::Dim;
-
-/// Half-open.
-struct Range {
-  std::int64_t lo, hi;
-};
 
 /// A convolution's geometry with its tensors, item by item in double.
 class Reference {
@@ -150,7 +146,7 @@ class Reference {
       for (to.d = 0; to.d < extents.d; ++to.d) {
         for (to.h = 0; to.h < extents.h; ++to.h) {
           // Along w only the ends can lie outside.
-          Range inside{0, extents.w};
+          direct::Range inside{0, extents.w};
           for (to.w = inside.lo; to.w < inside.hi && !src_cell(to, tap, from); ++to.w) ++inside.lo;
           if (inside.lo == inside.hi) continue;
           from.c = group * in_ + i;

@@ -68,11 +68,6 @@ Cells dst_cells(const Tiling& tiling, const Place& place) {
   return cells;
 }
 
-std::int64_t offset_of(const tensor::Layout& layout, std::int64_t n, std::int64_t d, std::int64_t h, std::int64_t w) {
-  const tensor::Shape& strides = layout.strides;
-  return layout.offset + n * strides.n + d * strides.d + h * strides.h + w * strides.w;
-}
-
 std::int64_t first_offset(const Cells& cells) {
   return offset_of(cells.layout, cells.n, cells.first[0], cells.first[1], cells.first[2]);
 }
@@ -220,7 +215,7 @@ namespace orthant::kernels {
 
 std::unique_ptr<Primitive> make_winograd_conv(const model::ConvTask& task, int threads) {
   if (!winograd::applies(task)) return nullptr;
-  if (auto narrow = winograd::make_narrow(task, threads)) return narrow;
+  if (winograd::applies_narrow(task)) return winograd::make_narrow(task, threads);
   if (task.pass == model::Pass::backward_weights) return winograd::make_weight_gradient(task, threads);
   return winograd::make_gather(task, threads);
 }

@@ -16,6 +16,13 @@ bool applies(const model::ConvTask& task);
 /// What a fused activation multiplies negative results with.
 float slope_of(const model::Activation& activation);
 
+/// Of channel 0 of a cell.
+inline std::int64_t offset_of(const tensor::Layout& layout, std::int64_t n, std::int64_t d, std::int64_t h,
+                              std::int64_t w) {
+  const tensor::Shape& strides = layout.strides;
+  return layout.offset + n * strides.n + d * strides.d + h * strides.h + w * strides.w;
+}
+
 /// Where a tile lies, in tiles per dim.
 struct Place {
   std::int64_t n = 0;
@@ -75,7 +82,8 @@ void points_to_dst(const Tiling& tiling, const Block& block, const Points<const 
 std::unique_ptr<Primitive> make_gather(const model::ConvTask& task, int threads);
 std::unique_ptr<Primitive> make_weight_gradient(const model::ConvTask& task, int threads);
 
-/// The same for few channels of src and three taps in w: forward and backward_weights; null otherwise.
+/// The same for few channels of src and three taps in w: forward and backward_weights, of tasks that it applies to.
+bool applies_narrow(const model::ConvTask& task);
 std::unique_ptr<Primitive> make_narrow(const model::ConvTask& task, int threads);
 
 }  // namespace orthant::kernels::winograd

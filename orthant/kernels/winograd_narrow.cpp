@@ -276,11 +276,9 @@ class NarrowWeightGradient final : public Narrow {
   /// Points between two cells were counted double, in every dim with three taps.
   void halve(float* sums) const {
     const auto factor = [](std::int64_t point) { return point == 1 || point == 2 ? 0.5F : 1.0F; };
+    const std::int64_t points_h = tiling_.three[1] ? points_w : 1;
     for (std::int64_t line = 0; line < stretches_.lines(); ++line) {
-      const bool both = tiling_.three[0] && tiling_.three[1];
-      const float of_line = both                     ? factor(line / points_w) * factor(line % points_w)
-                            : stretches_.lines() > 1 ? factor(line)
-                                                     : 1.0F;
+      const float of_line = factor(line / points_h) * factor(line % points_h);
       for (std::int64_t c = 0; c < in_; ++c) {
         for (std::int64_t p = 0; p < points_w; ++p) {
           for (std::int64_t o = 0; o < lanes_; ++o) *sums++ *= of_line * factor(p);
@@ -313,12 +311,15 @@ class NarrowWeightGradient final : public Narrow {
 
 }  // namespace
 
-std::unique_ptr<Primitive> make_narrow(const model::ConvTask& task, int threads) {
+bool applies_narrow(const model::ConvTask& task) {
   constexpr std::int64_t most_outputs = 1024;  // every thread has sums for all of them
   const std::int64_t outputs = task.groups * round_up(task.dst.extents.c / task.groups, line_floats);
-  const bool suits = task.window.size.w == 3 && task.src.extents.c / task.groups <= narrow_channels &&
-                     outputs <= most_outputs && narrow_steps().multiply != nullptr;
-  if (!suits || task.pass == model::Pass::backward_data) return nullptr;
+  return applies(task) && task.pass != model::Pass::backward_data && task.window.size.w == 3 &&
+         task.src.extents.c / task.groups <= narrow_channels && outputs <= most_outputs &&
+         narrow_steps().multiply != nullptr;
+}
+
+std::unique_ptr<Primitive> make_narrow(const model::ConvTask& task, int threads) {
   if (task.pass == model::Pass::backward_weights) return std::make_unique<NarrowWeightGradient>(task, threads);
   return std::make_unique<NarrowGather>(task, threads);
 }

@@ -76,8 +76,9 @@ void to_points(const PatchCall& call) {
 
 #endif
 
+/// T tiles of one line.
 template <int T>
-HWY_INLINE void multiply_tiles(const ProductCall& call, const float* points, const float* weights, float* sums) {
+void multiply_tiles(const ProductCall& call, const float* points, const float* weights, float* sums) {
   const Tag tag;
   Vector sum[T][points_w];
 #pragma GCC unroll 8
@@ -107,23 +108,18 @@ HWY_INLINE void multiply_tiles(const ProductCall& call, const float* points, con
   }
 }
 
-template <int T>
-void multiply_line(const ProductCall& call, const float* points, const float* weights, float* sums) {
-  multiply_tiles<T>(call, points, weights, sums);
-}
-
-using LineFunction = void (*)(const ProductCall&, const float*, const float*, float*);
+using TilesFunction = void (*)(const ProductCall&, const float*, const float*, float*);
 
 template <int... T>
-constexpr std::array<LineFunction, sizeof...(T)> line_functions(std::integer_sequence<int, T...>) {
-  return {&multiply_line<T + 1>...};
+constexpr std::array<TilesFunction, sizeof...(T)> tiles_functions(std::integer_sequence<int, T...>) {
+  return {&multiply_tiles<T + 1>...};
 }
 
 // Four sums per tile and four weights have to fit into the registers.
 constexpr int product_tiles = HWY_TARGET == HWY_AVX3 ? 6 : 2;
 
 void multiply(const ProductCall& call) {
-  static constexpr auto functions = line_functions(std::make_integer_sequence<int, product_tiles>());
+  static constexpr auto functions = tiles_functions(std::make_integer_sequence<int, product_tiles>());
   const std::int64_t groups = (call.tiles + product_tiles - 1) / product_tiles;
   for (std::int64_t line = 0; line < call.lines; ++line) {
     const float* points = call.points + line * call.line;

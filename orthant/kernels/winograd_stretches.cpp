@@ -25,8 +25,7 @@ Stretch Stretches::at(std::int64_t index) const {
   const int part = static_cast<int>(index % per_row_);
   const std::int64_t row = index / per_row_;
   const std::int64_t first = share(tiling_.tiles[2], part, static_cast<int>(per_row_));
-  return {.first = {.n = row / (tiling_.tiles[0] * tiling_.tiles[1]),
-                    .tile = {row / tiling_.tiles[1] % tiling_.tiles[0], row % tiling_.tiles[1], first}},
+  return {.first = tiling_.place_of(row * tiling_.tiles[2] + first),
           .tiles = share(tiling_.tiles[2], part + 1, static_cast<int>(per_row_)) - first};
 }
 
@@ -45,14 +44,13 @@ Stretches::Inside Stretches::inside_of(const Stretch& stretch) const {
 template <class Visit>
 void Stretches::for_each_row(const Stretch& stretch, const float* src, Visit visit) const {
   const auto& [n, tile] = stretch.first;
-  const tensor::Shape& strides = tiling_.src.strides;
   const tensor::Shape& extents = tiling_.src.extents;
   const std::int64_t first_d = tile[0] * (tiling_.three[0] ? 2 : 1) - tiling_.pad[0];
   const std::int64_t first_h = tile[1] * (tiling_.three[1] ? 2 : 1) - tiling_.pad[1];
   for (std::int64_t d = first_d; d < first_d + (tiling_.three[0] ? 4 : 1); ++d) {
     for (std::int64_t h = first_h; h < first_h + (tiling_.three[1] ? 4 : 1); ++h) {
       const bool inside = is_inside(d, extents.d) && is_inside(h, extents.h);
-      visit(inside ? src + tiling_.src.offset + n * strides.n + d * strides.d + h * strides.h : nullptr);
+      visit(inside ? src + offset_of(tiling_.src, n, d, h, 0) : nullptr);
     }
   }
 }
@@ -111,8 +109,7 @@ TileRows<Float> Stretches::rows_of(const Stretch& stretch, Float* dst) const {
     const std::int64_t d = tile[0] * (tiling_.three[0] ? 2 : 1) + i / h_cells;
     const std::int64_t h = tile[1] * h_cells + i % h_cells;
     if (d >= layout.extents.d || h >= layout.extents.h) continue;
-    rows.first[static_cast<std::size_t>(i)] =
-        dst + layout.offset + n * layout.strides.n + d * layout.strides.d + h * layout.strides.h + w * layout.strides.w;
+    rows.first[static_cast<std::size_t>(i)] = dst + offset_of(layout, n, d, h, w);
   }
   return rows;
 }
