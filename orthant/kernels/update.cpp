@@ -19,16 +19,27 @@ HWY_BEFORE_NAMESPACE();
 namespace orthant::kernels::HWY_NAMESPACE {
 namespace {
 
+/// Lanes of the whole gradient from `item` on.
+template <class D>
+HWY_INLINE hn::Vec<D> load_gradient(D d, const GradientParts& gradient, std::int64_t item) {
+  prefetch_ahead(gradient.own + item);
+  auto sum = hn::LoadU(d, gradient.own + item);
+  for (const void* part : gradient.arrived) {
+    const float* arrived = static_cast<const float*>(part) + item;
+    prefetch_ahead(arrived);
+    sum = hn::Add(sum, hn::LoadU(d, arrived));
+  }
+  return sum;
+}
+
 void sgd_items(const SgdStep& args, std::int64_t begin, std::int64_t count) {
   const SgdStep step = args;  // a copy that no store can change stays in registers
   float* weights = step.weights + begin;
-  const float* gradient = step.gradient + begin;
   float* momentum = step.momentum ? step.momentum + begin : nullptr;
   for_lanes(count, [&](auto d, std::int64_t i) HWY_ATTR {
     prefetch_ahead(weights + i);
-    prefetch_ahead(gradient + i);
     const auto weight = hn::LoadU(d, weights + i);
-    auto g = hn::MulAdd(hn::Set(d, step.decay), weight, hn::LoadU(d, gradient + i));
+    auto g = hn::MulAdd(hn::Set(d, step.decay), weight, load_gradient(d, step.gradient, begin + i));
     if (momentum) {
       prefetch_ahead(momentum + i);
       const auto factor = hn::Set(d, step.momentum_factor);
@@ -43,16 +54,12 @@ void sgd_items(const SgdStep& args, std::int64_t begin, std::int64_t count) {
 void adam_items(const AdamStep& args, std::int64_t begin, std::int64_t count) {
   const AdamStep step = args;
   float* weights = step.weights + begin;
-  const float* gradient = step.gradient + begin;
   float* first = step.first + begin;
   float* second = step.second + begin;
   for_lanes(count, [&](auto d, std::int64_t i) HWY_ATTR {
-    for (const float* item : {static_cast<const float*>(weights), gradient, static_cast<const float*>(first),
-                              static_cast<const float*>(second)}) {
-      prefetch_ahead(item + i);
-    }
+    for (const float* item : {weights, first, second}) prefetch_ahead(item + i);
     auto weight = hn::LoadU(d, weights + i);
-    const auto g = hn::MulAdd(hn::Set(d, step.decay), weight, hn::LoadU(d, gradient + i));
+    const auto g = hn::MulAdd(hn::Set(d, step.decay), weight, load_gradient(d, step.gradient, begin + i));
     weight = hn::Mul(weight, hn::Set(d, step.keep));
     const auto mean =
         hn::MulAdd(hn::Set(d, step.one_minus_beta1), g, hn::Mul(hn::Set(d, step.beta1), hn::LoadU(d, first + i)));
@@ -104,13 +111,17 @@ class Update final : public Primitive {
     return std::min(count_, share((count_ + line - 1) / line, thread, team) * line);
   }
 
+  static GradientParts gradient_parts(std::span<void* const> arguments) {
+    return {.own = static_cast<const float*>(arguments[1]), .arrived = arguments.subspan(4)};
+  }
+
   [[nodiscard]] SgdStep sgd_step(const Context& context, std::span<void* const> arguments) const {
     return {.rate = static_cast<float>(context.learning_rate),
             .decay = static_cast<float>(optimizer_.weight_decay),
             .momentum_factor = static_cast<float>(optimizer_.momentum),
             .nesterov = optimizer_.nesterov,
             .weights = static_cast<float*>(arguments[0]),
-            .gradient = static_cast<const float*>(arguments[1]),
+            .gradient = gradient_parts(arguments),
             .momentum = optimizer_.momentum != 0 ? static_cast<float*>(arguments[2]) : nullptr};
   }
 
@@ -127,7 +138,7 @@ class Update final : public Primitive {
             .root_factor = static_cast<float>(1 / std::sqrt(1 - std::pow(optimizer_.beta2, step))),
             .epsilon = static_cast<float>(optimizer_.epsilon),
             .weights = static_cast<float*>(arguments[0]),
-            .gradient = static_cast<const float*>(arguments[1]),
+            .gradient = gradient_parts(arguments),
             .first = static_cast<float*>(arguments[2]),
             .second = static_cast<float*>(arguments[3])};
   }

@@ -1,15 +1,22 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace orthant::kernels {
+
+/// A gradient in parts: their sum, in this order, is the gradient.
+struct GradientParts {
+  const float* own;
+  std::span<void* const> arrived;  ///< floats
+};
 
 /// torch.optim.SGD on `count` items. `momentum` is null without.
 struct SgdStep {
   float rate, decay, momentum_factor;
   bool nesterov;
   float* weights;
-  const float* gradient;
+  GradientParts gradient;
   float* momentum;
 };
 
@@ -22,7 +29,7 @@ struct AdamStep {
   float root_factor;  ///< 1 / sqrt(1 - beta2^step)
   float epsilon;
   float* weights;
-  const float* gradient;
+  GradientParts gradient;
   float* first;
   float* second;
 };

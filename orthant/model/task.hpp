@@ -216,11 +216,13 @@ struct Optimizer {
 /// Numbers kept per parameter: 0 for plain SGD, 1 with momentum, 2 for Adam.
 int state_count(const Optimizer& optimizer);
 
-/// One optimizer step on `count` items, as PyTorch defines it.
-///   weights, gradient, state0 (or null), state1 (or null)
+/// One optimizer step on `count` items, as PyTorch defines it. The gradient is the sum of this rank's and of those that
+/// have arrived from others, in order.
+///   weights, gradient, state0 (or null), state1 (or null), then what arrived from each
 struct UpdateTask {
   Optimizer optimizer;
   std::int64_t count = 0;
+  int arrived = 0;
 };
 
 using Task =

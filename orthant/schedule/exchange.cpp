@@ -91,6 +91,7 @@ Pending Lowering::start(const std::string& name, Kind kind, const Placed& sends,
       const model::CopyTask task{.accumulate = accumulate, .src = into.layout, .dst = value.layout};
       pending.after.push_back(
           make_step(current_node_, accumulate ? "add_arrived" : "unpack", task, {into.buffer, value.buffer}));
+      pending.arrived.push_back(into);
     }
     exchange.receives.push_back(message_of(peer, into));
   }

@@ -51,6 +51,7 @@ struct NodeValue {
 struct Pending {
   int exchange = -1;
   std::vector<Step> after;
+  std::vector<Value> arrived;  ///< where `after` takes from
 };
 
 /// A gradient on its way to the owners of a source: `own` is this rank's, complete after `pending`.
@@ -203,7 +204,7 @@ class Lowering {
   [[nodiscard]] std::pair<Placed, Placed> shares_of(const Bucket& bucket, int buffer) const;
   void finish_parameters();
   [[nodiscard]] int bucket_tags() const;
-  void update(const Bucket& bucket);
+  void update(const Bucket& bucket, const std::vector<Value>& arrived);
   [[nodiscard]] const ParameterBuffers* parameter(int index, model::Parameter::Role role) const;
   [[nodiscard]] int value_of(int index, model::Parameter::Role role) const;
   [[nodiscard]] int gradient_of(int index, model::Parameter::Role role) const;

@@ -161,7 +161,7 @@ void Lowering::reduce_gradients(int unit) {
     if (at(last_unit_, b) != unit) continue;
     const Bucket& bucket = at(schedule_.buckets, b);
     if (bucket.holders.size() == 1) {
-      if (options_.update) update(bucket);
+      if (options_.update) update(bucket, {});
       continue;
     }
     const auto [mine, theirs] = shares_of(bucket, bucket.gradient);
@@ -177,8 +177,14 @@ void Lowering::finish_buckets(std::size_t in_flight) {
     auto [b, pending] = std::move(reducing_.front());
     reducing_.erase(reducing_.begin());
     const Bucket& bucket = at(schedule_.buckets, b);
-    finish(std::move(pending));
-    if (options_.update) update(bucket);
+    if (options_.update) {
+      pending.after.clear();  // the update itself adds what has arrived
+      const std::vector<Value> arrived = std::move(pending.arrived);
+      finish(std::move(pending));
+      update(bucket, arrived);
+    } else {
+      finish(std::move(pending));
+    }
     const auto [mine, theirs] = shares_of(bucket, options_.update ? bucket.value : bucket.gradient);
     tag_ = bucket_tags() + 2 * at(bucket_tag_, b) + 1;
     const Kind kind = options_.update ? Kind::weights : Kind::gradient;
@@ -192,7 +198,8 @@ void Lowering::finish_parameters() {
   spreading_.clear();
 }
 
-void Lowering::update(const Bucket& bucket) {
+/// `arrived` has the other holders' gradients of this rank's items.
+void Lowering::update(const Bucket& bucket, const std::vector<Value>& arrived) {
   const Phase before = phase_;
   phase_ = Phase::update;
   const std::int64_t count = bucket.own.hi - bucket.own.lo;
@@ -204,10 +211,16 @@ void Lowering::update(const Bucket& bucket) {
       arguments[1] = add_piece(bucket.name + ".own.gradient", bucket.gradient, offset, count * float_bytes);
     }
     std::copy(bucket.state.begin(), bucket.state.end(), arguments.begin() + 2);
+    for (const Value& part : arrived) {
+      arguments.push_back(add_piece(bucket.name + ".arrived", part.buffer, part.layout.offset * float_bytes,
+                                    count * float_bytes));
+    }
     schedule_.steps.push_back({.name = bucket.name + ".update",
                                .node = current_node_,
                                .phase = phase_,
-                               .work = model::UpdateTask{.optimizer = options_.optimizer, .count = count},
+                               .work = model::UpdateTask{.optimizer = options_.optimizer,
+                                                         .count = count,
+                                                         .arrived = static_cast<int>(arrived.size())},
                                .arguments = std::move(arguments)});
   }
   phase_ = before;

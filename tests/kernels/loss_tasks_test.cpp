@@ -61,9 +61,11 @@ TEST(UpdateTasks, AreRight) {
       std::vector<int> nulls;
       if (model::state_count(optimizer) < 1) nulls.push_back(2);
       if (model::state_count(optimizer) < 2) nulls.push_back(3);
-      const model::UpdateTask task{.optimizer = optimizer, .count = count};
-      EXPECT_EQ(check({.task = task, .nulls = nulls, .shared = {}}), "")
-          << count << " items, momentum " << optimizer.momentum;
+      for (const int arrived : {0, 1, 3}) {
+        const model::UpdateTask task{.optimizer = optimizer, .count = count, .arrived = arrived};
+        EXPECT_EQ(check({.task = task, .nulls = nulls, .shared = {}}), "")
+            << count << " items, momentum " << optimizer.momentum << ", arrived from " << arrived;
+      }
     }
   }
 }

@@ -153,10 +153,12 @@ std::vector<Argument> list_arguments(const model::SumTask& task) {
 
 std::vector<Argument> list_arguments(const model::UpdateTask& task) {
   const Layout items = list(task.count);
-  return {{"weights", update, items},
-          {"gradient", read, items},
-          {"state0", update, items},
-          {"state1", update, items, ItemType::float32, Content::positive}};
+  std::vector<Argument> all{{"weights", update, items},
+                            {"gradient", read, items},
+                            {"state0", update, items},
+                            {"state1", update, items, ItemType::float32, Content::positive}};
+  for (int i = 0; i < task.arrived; ++i) all.push_back({"arrived", read, items});
+  return all;
 }
 
 }  // namespace

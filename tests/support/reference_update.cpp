@@ -38,7 +38,8 @@ void adam(const Optimizer& optimizer, const kernels::Context& context, double& w
 void define(const model::UpdateTask& task, const kernels::Context& context, const Before& before, Arguments now) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(task.count); ++i) {
     double& weight = now[0]->at(i);
-    const double gradient = before[1].at(i);
+    double gradient = before[1].at(i);
+    for (int part = 0; part < task.arrived; ++part) gradient += before[static_cast<std::size_t>(4 + part)].at(i);
     if (task.optimizer.kind == model::OptimizerKind::sgd) {
       sgd(task.optimizer, context.learning_rate, weight, gradient, now[2] ? &now[2]->at(i) : nullptr);
     } else {
