@@ -10,15 +10,20 @@
 namespace orthant::schedule {
 namespace {
 
-constexpr std::int64_t alignment = 64;
+constexpr std::int64_t line_bytes = 64;
+constexpr std::int64_t page_bytes = 4096;
 
-std::int64_t aligned(std::int64_t bytes) { return base::checked_add(bytes, alignment - 1) / alignment * alignment; }
+std::int64_t round_up(std::int64_t bytes, std::int64_t unit) {
+  return base::checked_add(bytes, unit - 1) / unit * unit;
+}
 
 /// Memory that must stay untouched from one step to another.
 struct Item {
   std::int64_t bytes = 0;
   int first_step = 0, last_step = 0;
   std::int64_t* offset = nullptr;
+  /// What it begins at a multiple of: kernels are some percent faster on tensors that begin at a page.
+  [[nodiscard]] std::int64_t unit() const { return bytes < 16 * page_bytes ? line_bytes : page_bytes; }
 };
 
 bool meet(const Item& a, const Item& b) { return a.first_step <= b.last_step && b.first_step <= a.last_step; }
@@ -33,7 +38,7 @@ std::int64_t lowest_gap(const Item& item, const std::vector<Item>& placed) {
   std::int64_t offset = 0;
   for (const Item* other : conflicts) {
     if (*other->offset - offset >= item.bytes) break;
-    offset = std::max(offset, *other->offset + other->bytes);
+    offset = std::max(offset, round_up(*other->offset + other->bytes, item.unit()));
   }
   return offset;
 }
@@ -79,28 +84,33 @@ Placement place(const Schedule& schedule, const std::vector<std::int64_t>& scrat
   placement.scratch_offsets.assign(schedule.steps.size(), 0);
 
   std::vector<Item> items;
+  std::int64_t persistent_end = 0;
   for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
     const Buffer& buffer = schedule.buffers[i];
     if (buffer.inside >= 0) continue;
+    const Item item{round_up(buffer.bytes, line_bytes), buffer.first_step, buffer.last_step, &placement.offsets[i]};
     if (buffer.persistent) {
-      placement.offsets[i] = placement.persistent_bytes;
-      placement.persistent_bytes = base::checked_add(placement.persistent_bytes, aligned(buffer.bytes));
+      placement.offsets[i] = round_up(persistent_end, item.unit());
+      persistent_end = base::checked_add(placement.offsets[i], item.bytes);
+      placement.persistent_bytes = base::checked_add(placement.persistent_bytes, item.bytes);
     } else if (buffer.first_step >= 0) {
-      items.push_back({aligned(buffer.bytes), buffer.first_step, buffer.last_step, &placement.offsets[i]});
+      items.push_back(item);
     }
   }
   for (std::size_t i = 0; i < scratch_bytes.size(); ++i) {
     const int step = static_cast<int>(i);
-    if (scratch_bytes[i] > 0) items.push_back({aligned(scratch_bytes[i]), step, step, &placement.scratch_offsets[i]});
+    if (scratch_bytes[i] > 0)
+      items.push_back({round_up(scratch_bytes[i], line_bytes), step, step, &placement.scratch_offsets[i]});
   }
   const std::int64_t top = place_best(items);
-  for (const Item& item : items) *item.offset += placement.persistent_bytes;
+  const std::int64_t begin = round_up(persistent_end, page_bytes);
+  for (const Item& item : items) *item.offset += begin;
   for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
     const Buffer& buffer = schedule.buffers[i];
     if (buffer.inside >= 0)
       placement.offsets[i] = placement.offsets[static_cast<std::size_t>(buffer.inside)] + buffer.offset_bytes;
   }
-  placement.arena_bytes = base::checked_add(placement.persistent_bytes, top);
+  placement.arena_bytes = base::checked_add(begin, top);
   return placement;
 }
 

@@ -28,7 +28,7 @@ std::vector<Small> networks() {
       {"cosmoflow", {.input = "4x32x32x32", .mini_batch = 2, .settings = {{"batch_norm", "true"}}}},
       {"cosmoflow-mlperf", {.input = "4x32x32x32", .mini_batch = 2, .settings = {}}},
       {"resnet50", {.input = "3x64x64", .mini_batch = 8, .settings = {{"classes", "10"}}}},
-      {"resnet152", {.input = "3x64x64", .mini_batch = 8, .settings = {{"classes", "10"}}}},
+      {"resnet152", {.input = "3x64x64", .mini_batch = 16, .settings = {{"classes", "10"}}}},
       {"wide-resnet50", {.input = "3x64x64", .mini_batch = 8, .settings = {{"classes", "10"}}}},
       {"vgg16", {.input = "3x32x32", .mini_batch = 8, .settings = {{"classes", "10"}}}},
       {"alexnet", {.input = "3x64x64", .mini_batch = 8, .settings = {{"classes", "10"}}}},

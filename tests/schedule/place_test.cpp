@@ -17,7 +17,8 @@ Schedule random_schedule(std::mt19937& random) {
   schedule.steps.resize(static_cast<std::size_t>(pick(1, 20)));
   const int last = static_cast<int>(schedule.steps.size()) - 1;
   for (int i = pick(1, 30); i > 0; --i) {
-    Buffer buffer{.name = "b", .bytes = pick(0, 1000), .persistent = pick(0, 4) == 0};
+    const std::int64_t bytes = pick(0, 5) == 0 ? pick(60'000, 200'000) : pick(0, 1000);
+    Buffer buffer{.name = "b", .bytes = bytes, .persistent = pick(0, 4) == 0};
     buffer.first_step = buffer.persistent ? 0 : pick(0, last);
     buffer.last_step = buffer.persistent ? last : pick(buffer.first_step, last);
     schedule.buffers.push_back(buffer);
@@ -35,7 +36,7 @@ TEST(Place, BuffersThatLiveTogetherNeverOverlap) {
 
     for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
       const Buffer& a = schedule.buffers[i];
-      EXPECT_EQ(placement.offsets[i] % 64, 0);
+      EXPECT_EQ(placement.offsets[i] % (a.bytes < 64 << 10 ? 64 : 4096), 0);
       EXPECT_LE(placement.offsets[i] + a.bytes, placement.arena_bytes);
       for (std::size_t j = i + 1; j < schedule.buffers.size(); ++j) {
         const Buffer& b = schedule.buffers[j];
@@ -59,7 +60,7 @@ TEST(Place, BuffersThatDoNotMeetShareMemory) {
 
   const Placement placement = place(schedule, {0, 0, 0, 0});
 
-  EXPECT_EQ(placement.arena_bytes, 7040);
+  EXPECT_EQ(placement.arena_bytes, 4096 + 6400);
   EXPECT_EQ(placement.persistent_bytes, 640);
   EXPECT_EQ(placement.offsets[0], placement.offsets[1]);
 }
