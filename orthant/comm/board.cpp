@@ -1,8 +1,6 @@
 #include "orthant/comm/board.hpp"
 
 #include "orthant/base/error.hpp"
-#include "orthant/base/format.hpp"
-#include "orthant/base/random.hpp"
 #include "orthant/comm/typed.hpp"
 
 #include <fcntl.h>
@@ -13,7 +11,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 namespace orthant::comm {
 namespace {
@@ -23,22 +20,6 @@ constexpr std::size_t text_bytes = 60;
 struct alignas(64) Slot {
   std::array<char, text_bytes> text;
 };
-
-struct Identity {
-  std::uint64_t machine = 0;
-  pid_t pid = 0;
-};
-
-/// Equal for processes that see each other's pids.
-std::uint64_t machine_key() {
-  std::string text;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
-  std::array<char, 64> space{};
-  if (readlink("/proc/self/ns/pid", space.data(), space.size() - 1) > 0) text += space.data();
-  std::uint64_t key = 0;
-  for (const char c : text) key = base::keyed(key, static_cast<unsigned char>(c));
-  return key;
-}
 
 void* map(int file, std::size_t bytes) {
   const int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
@@ -55,15 +36,8 @@ struct Board::Shared {
 
 std::size_t Board::bytes() const { return sizeof(Shared) + members_.size() * sizeof(Slot); }
 
-Board::Board(Comm& comm) {
-  const Identity mine{.machine = machine_key(), .pid = getpid()};
-  const std::vector<Identity> all = all_gather(comm, mine);
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    const Identity& one = all[static_cast<std::size_t>(rank)];
-    if (one.machine != mine.machine) continue;
-    if (rank == comm.rank()) me_ = members_.size();
-    members_.push_back({.rank = rank, .pid = one.pid});
-  }
+Board::Board(Comm& comm) : members_(neighbours(comm)) {
+  while (members_[me_].rank != comm.rank()) ++me_;
 
   // The first of the machine makes the memory; the others open it through /proc.
   const int leader = members_.front().rank;
@@ -76,8 +50,7 @@ Board::Board(Comm& comm) {
     }
   }
   const int leaders_file = all_gather(comm, file)[static_cast<std::size_t>(leader)];
-  if (comm.rank() != leader && leaders_file >= 0)
-    file = open(fmt::format("/proc/{}/fd/{}", members_.front().pid, leaders_file).c_str(), O_RDWR | O_CLOEXEC);
+  if (comm.rank() != leader && leaders_file >= 0) file = open_file_of(members_.front().pid, leaders_file, O_RDWR);
   shared_ = static_cast<Shared*>(map(file, bytes()));
   // Without shared memory each rank speaks for itself.
   if (shared_ == nullptr) shared_ = static_cast<Shared*>(map(-1, bytes()));

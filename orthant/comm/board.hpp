@@ -1,8 +1,6 @@
 #pragma once
 
-#include "orthant/comm/comm.hpp"
-
-#include <sys/types.h>
+#include "orthant/comm/neighbours.hpp"
 
 namespace orthant::comm {
 
@@ -10,11 +8,6 @@ namespace orthant::comm {
 /// where, and whose error is the one to print. It has no name in any file system, so nothing stays behind.
 class Board {
  public:
-  struct Member {
-    int rank = 0;
-    pid_t pid = 0;
-  };
-
   /// Collective.
   explicit Board(Comm& comm);
   Board(const Board&) = delete;
@@ -22,7 +15,7 @@ class Board {
   ~Board();
 
   /// The ranks of this machine in order; this one is members()[me()].
-  [[nodiscard]] std::span<const Member> members() const { return members_; }
+  [[nodiscard]] std::span<const Neighbour> members() const { return members_; }
   [[nodiscard]] std::size_t me() const { return me_; }
 
   /// True for the first rank of the machine that asks: it prints its error, the others keep quiet.
@@ -36,7 +29,7 @@ class Board {
   struct Shared;
   [[nodiscard]] std::size_t bytes() const;
 
-  std::vector<Member> members_;
+  std::vector<Neighbour> members_;
   std::size_t me_ = 0;
   Shared* shared_ = nullptr;
 };

@@ -1,6 +1,7 @@
 #include "orthant/comm/comm.hpp"
 
 #include "orthant/base/error.hpp"
+#include "orthant/comm/shared_pages.hpp"
 
 namespace orthant::comm {
 namespace {
@@ -17,6 +18,16 @@ void check_message(const Comm& comm, const Message& message, const char* kind) {
 }
 
 }  // namespace
+
+Comm::~Comm() = default;
+
+std::unique_ptr<SharedPages> Comm::share(std::span<std::byte> /*memory*/) { return nullptr; }
+
+bool Comm::can_unite(std::span<const int> /*ranks*/) const { return false; }
+
+void Comm::unite(std::span<const int> /*ranks*/, const SharedPages& /*pages*/, std::span<std::byte> /*memory*/) {
+  fail(Exit::internal, "ranks that share no memory are to have some in common; please report this");
+}
 
 void check_messages(const Comm& comm, std::span<const Message> sends, std::span<const Message> receives,
                     const char* kind) {

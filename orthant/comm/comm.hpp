@@ -10,7 +10,15 @@
 
 namespace orthant::comm {
 
+class SharedPages;
 class Watchdog;
+
+/// What the two sides of a message, who must say the same, may do about its memory if they are on one machine.
+enum class Sharing {
+  none,
+  in_place,  ///< it stays with the sender, who shares it: see Transfer::arrived
+  common     ///< they have it in common: nothing moves, the receiver is only told
+};
 
 /// A contiguous piece of memory that goes to or comes from another rank.
 struct Message {
@@ -18,6 +26,8 @@ struct Message {
   void* data = nullptr;
   std::int64_t bytes = 0;
   int tag = 0;
+  Sharing sharing = Sharing::none;
+  const SharedPages* pages = nullptr;  ///< for `in_place`, the sender's: what share() returned
 };
 
 /// What was sent.
@@ -42,6 +52,9 @@ class Transfer {
   virtual bool test() = 0;
   /// Returns when all are done.
   virtual void wait() = 0;
+  /// Where the i-th receive is to be read when it is done: where it was bound to, or with `in_place` perhaps in the
+  /// sender's memory. What is there stays until the sender writes over it, and when it may is for the two to know.
+  [[nodiscard]] virtual const void* arrived(std::size_t receive) const = 0;
   /// The messages that are not done, as text; another thread may ask while this one waits.
   [[nodiscard]] virtual std::string outstanding() const = 0;
 };
@@ -52,7 +65,7 @@ class Comm {
   Comm() = default;
   Comm(const Comm&) = delete;
   Comm& operator=(const Comm&) = delete;
-  virtual ~Comm() = default;
+  virtual ~Comm();
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
@@ -62,6 +75,15 @@ class Comm {
   /// `kind` is what they are counted under; the transfer keeps the pointer.
   virtual std::unique_ptr<Transfer> bind(std::span<const Message> sends, std::span<const Message> receives,
                                          const char* kind) = 0;
+  /// Puts memory that the ranks of this machine can read in the place of `memory`: whole pages, whose contents are
+  /// lost. It must outlive the transfers that send from it. nullptr, and nothing done, if there is nobody to share it
+  /// with.
+  virtual std::unique_ptr<SharedPages> share(std::span<std::byte> memory);
+  /// True if these ranks can have memory in common: all share theirs on one machine.
+  [[nodiscard]] virtual bool can_unite(std::span<const int> ranks) const;
+  /// Collective among `ranks`, this one among them, that can: puts the memory of the first of them in the place of the
+  /// others'. `memory` is whole pages of `pages`.
+  virtual void unite(std::span<const int> ranks, const SharedPages& pages, std::span<std::byte> memory);
   /// Lets the library move what is in flight: called between compute steps.
   virtual void progress() = 0;
   /// What bound messages have sent so far, by kind. A message counts when it is started.

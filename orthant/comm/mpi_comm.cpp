@@ -2,6 +2,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/comm/mpi_transfer.hpp"
+#include "orthant/comm/shared_pages.hpp"
 #include "orthant/comm/watchdog.hpp"
 
 #include <algorithm>
@@ -47,14 +48,43 @@ MpiComm::MpiComm(std::int64_t piece_bytes, Watchdog* watchdog)
     : piece_bytes_(piece_bytes), watchdog_(watchdog), bound_(duplicate_world()), blocking_(duplicate_world()) {
   check_mpi(MPI_Comm_rank(bound_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(bound_, &size_), "MPI_Comm_size");
+  neighbours_ = neighbours(*this);
+  shares_memory_ = can_open_files(*this, neighbours_);
+}
+
+std::unique_ptr<SharedPages> MpiComm::share(std::span<std::byte> memory) {
+  if (!shares_memory_ || neighbours_.size() == 1 || memory.empty()) return nullptr;
+  return std::make_unique<SharedPages>(memory);
 }
 
 std::unique_ptr<Transfer> MpiComm::bind(std::span<const Message> sends, std::span<const Message> receives,
                                         const char* kind) {
   check_messages(*this, sends, receives, kind);
   const MpiTransfer::Setting setting{
-      .comm = bound_, .piece_bytes = piece_bytes_, .kind = kind, .traffic = &traffic_[kind], .watchdog = watchdog_};
+      .comm = bound_,
+      .neighbours = shares_memory_ ? std::span<const Neighbour>(neighbours_) : std::span<const Neighbour>(),
+      .piece_bytes = piece_bytes_,
+      .kind = kind,
+      .traffic = &traffic_[kind],
+      .watchdog = watchdog_};
   return std::make_unique<MpiTransfer>(setting, sends, receives);
+}
+
+bool MpiComm::can_unite(std::span<const int> ranks) const {
+  return shares_memory_ && ranks.size() > 1 && std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
+           return find_neighbour(neighbours_, rank) != nullptr;
+         });
+}
+
+void MpiComm::unite(std::span<const int> ranks, const SharedPages& pages, std::span<std::byte> memory) {
+  SharedPages::Place place = pages.place_of(memory.data(), static_cast<std::int64_t>(memory.size()));
+  const auto note = std::as_writable_bytes(std::span(&place, 1));
+  if (ranks.front() == rank_) {
+    for (const int rank : ranks.subspan(1)) send(note, rank);
+  } else {
+    receive(note, ranks.front());
+    map_in_place(find_neighbour(neighbours_, ranks.front())->pid, place, memory);
+  }
 }
 
 void MpiComm::progress() {

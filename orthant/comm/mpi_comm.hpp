@@ -1,6 +1,6 @@
 #pragma once
 
-#include "orthant/comm/comm.hpp"
+#include "orthant/comm/neighbours.hpp"
 
 #include <mpi.h>
 
@@ -20,6 +20,9 @@ class MpiComm final : public Comm {
 
   std::unique_ptr<Transfer> bind(std::span<const Message> sends, std::span<const Message> receives,
                                  const char* kind) override;
+  std::unique_ptr<SharedPages> share(std::span<std::byte> memory) override;
+  [[nodiscard]] bool can_unite(std::span<const int> ranks) const override;
+  void unite(std::span<const int> ranks, const SharedPages& pages, std::span<std::byte> memory) override;
   void progress() override;
   [[nodiscard]] std::map<std::string, Traffic> traffic() const override { return traffic_; }
 
@@ -32,12 +35,17 @@ class MpiComm final : public Comm {
 
   [[nodiscard]] Watchdog* watchdog() override { return watchdog_; }
 
+  /// False if ranks of one machine cannot read each other's memory: then all messages go through MPI.
+  [[nodiscard]] bool shares_memory() const { return shares_memory_; }
+
  private:
   int rank_ = 0, size_ = 0;
   std::int64_t piece_bytes_;
   Watchdog* watchdog_;
   MPI_Comm bound_ = MPI_COMM_NULL;     ///< carries transfers
   MPI_Comm blocking_ = MPI_COMM_NULL;  ///< carries the rest, which must not match them
+  std::vector<Neighbour> neighbours_;
+  bool shares_memory_ = false;
   std::map<std::string, Traffic> traffic_;
 };
 

@@ -130,7 +130,7 @@ void Watchdog::leave() noexcept {
 void Watchdog::attach(Board& board) {
   board_ = &board;
   if (board.members().size() < 2) return;
-  const Board::Member& next = board.members()[(board.me() + 1) % board.members().size()];
+  const Neighbour& next = board.members()[(board.me() + 1) % board.members().size()];
   neighbour_ = open_process(next.pid);
   eventfd_write(wake_, 1);
 }

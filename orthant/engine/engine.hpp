@@ -1,6 +1,7 @@
 #pragma once
 
 #include "orthant/comm/comm.hpp"
+#include "orthant/comm/shared_pages.hpp"
 #include "orthant/engine/arena.hpp"
 #include "orthant/engine/trace.hpp"
 #include "orthant/kernels/primitive.hpp"
@@ -48,6 +49,13 @@ class Engine {
 
  private:
   void bind_messages(comm::Comm& comm);
+  [[nodiscard]] comm::Sharing sharing(const schedule::Exchange& exchange, const schedule::Message& message) const;
+  void unite_weights();
+  /// An argument of a step that is what an exchange receives.
+  struct Reader {
+    std::size_t receive, step, argument;
+  };
+  [[nodiscard]] std::vector<Reader> readers_of(const schedule::Exchange& exchange) const;
   void execute(std::size_t step, const kernels::Context& context);
   template <class Execute>
   void execute_all(Execute execute_step);
@@ -57,10 +65,13 @@ class Engine {
   comm::Comm& comm_;
   std::vector<std::unique_ptr<kernels::Primitive>> primitives_;  ///< per step; null for messages
   std::vector<std::unique_ptr<comm::Transfer>> transfers_;       ///< per exchange
+  std::vector<std::vector<Reader>> readers_;                     ///< per exchange, of what stays with its sender
   schedule::Placement placement_;
   std::unique_ptr<Arena> arena_;
+  std::unique_ptr<comm::SharedPages> pages_;   ///< the arena's first, if there are ranks to read them
   std::vector<std::vector<void*>> arguments_;  ///< per step
   std::vector<void*> scratch_;                 ///< per step
+  bool united_ = false;                        ///< weights, with those of the ranks of this machine that have the same
   std::vector<double> losses_;
   std::int64_t waited_ns_ = 0;
 };

@@ -59,10 +59,10 @@ Value part_of(const Value& value, const Box& box) {
 /// Packs what is not contiguous and emits the start. What arrives where memory is not contiguous, or is to be added to
 /// what is there (`accumulate`), goes through a buffer of its own: finish() takes it from there.
 Pending Lowering::start(const std::string& name, Kind kind, const Placed& sends, const Placed& receives,
-                        bool accumulate) {
+                        bool accumulate, bool in_place) {
   const int tag = tag_++;
   if (sends.empty() && receives.empty()) return {};
-  Exchange exchange{.name = name, .kind = kind, .tag = tag, .sends = {}, .receives = {}};
+  Exchange exchange{.name = name, .kind = kind, .tag = tag, .sends = {}, .receives = {}, .in_place = in_place};
   Pending pending;
 
   Staging packed;

@@ -105,7 +105,8 @@ class Lowering {
 
   // exchange.cpp
   using Placed = std::vector<std::pair<int, Value>>;  ///< what goes to or comes from a rank
-  Pending start(const std::string& name, Kind kind, const Placed& sends, const Placed& receives, bool accumulate);
+  Pending start(const std::string& name, Kind kind, const Placed& sends, const Placed& receives, bool accumulate,
+                bool in_place = false);
   void finish(Pending pending);
   int emit_start(Exchange exchange);
   void emit_finish(int index);
@@ -203,6 +204,8 @@ class Lowering {
   void finish_buckets(std::size_t in_flight);
   [[nodiscard]] std::pair<Placed, Placed> shares_of(const Bucket& bucket, int buffer) const;
   void finish_parameters();
+  void keep_gradients(std::size_t count);
+  [[nodiscard]] bool all_hold_all() const;
   [[nodiscard]] int bucket_tags() const;
   void update(const Bucket& bucket, const std::vector<Value>& arrived);
   [[nodiscard]] const ParameterBuffers* parameter(int index, model::Parameter::Role role) const;
@@ -232,6 +235,7 @@ class Lowering {
   std::vector<int> last_unit_;                     ///< per bucket: the unit whose gradient comes last
   std::vector<int> bucket_tag_;                    ///< per bucket
   std::vector<std::pair<int, Pending>> reducing_;  ///< buckets whose gradients are being summed
+  std::vector<int> read_by_others_;                ///< buckets whose gradients other ranks may still be reading
   std::vector<Pending> spreading_;                 ///< results on their way to all holders
   Schedule schedule_;
 };

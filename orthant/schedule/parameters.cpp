@@ -87,6 +87,8 @@ void Lowering::fill_buckets() {
     bucket.own = share_of_bucket(bucket, static_cast<int>(place));
     bucket.value = add_buffer(bucket.name + ".bucket", bytes, true);
     bucket.gradient = add_buffer(bucket.name + ".bucket.gradient", bytes, !options_.update);
+    for (const int buffer : {bucket.value, bucket.gradient})
+      at(schedule_.buffers, buffer).shared = bucket.holders.size() > 1;
     const int states = options_.update ? model::state_count(options_.optimizer) : 0;
     const std::int64_t own_bytes = (bucket.own.hi - bucket.own.lo) * float_bytes;
     for (int i = 0; i < states; ++i)
@@ -166,7 +168,7 @@ void Lowering::reduce_gradients(int unit) {
     }
     const auto [mine, theirs] = shares_of(bucket, bucket.gradient);
     tag_ = bucket_tags() + 2 * at(bucket_tag_, b);
-    reducing_.emplace_back(b, start(bucket.name + ".reduce", Kind::gradient, theirs, mine, true));
+    reducing_.emplace_back(b, start(bucket.name + ".reduce", Kind::gradient, theirs, mine, true, all_hold_all()));
     finish_buckets(1);
   }
 }
@@ -181,6 +183,8 @@ void Lowering::finish_buckets(std::size_t in_flight) {
       pending.after.clear();  // the update itself adds what has arrived
       const std::vector<Value> arrived = std::move(pending.arrived);
       finish(std::move(pending));
+      if (!arrived.empty()) keep_gradients(1);
+      read_by_others_.push_back(b);
       update(bucket, arrived);
     } else {
       finish(std::move(pending));
@@ -196,6 +200,25 @@ void Lowering::finish_parameters() {
   finish_buckets(0);
   for (Pending& pending : spreading_) finish(std::move(pending));
   spreading_.clear();
+  keep_gradients(0);
+}
+
+/// True if every rank has all parameters, whole: then all have the same buckets, one after the other.
+bool Lowering::all_hold_all() const {
+  return options_.update &&
+         std::all_of(schedule_.parameters.begin(), schedule_.parameters.end(),
+                     [&](const auto& entry) { return static_cast<int>(entry.holders.size()) == plan_.ranks; });
+}
+
+/// Keeps the memory of gradients that others read in place up to the finish that was just emitted, but for the last
+/// `count` of them. Whose gradient of a bucket has come has read what it wanted of the last but one: the order of
+/// reduce_gradients(). And whose new weights have come has read all.
+void Lowering::keep_gradients(std::size_t count) {
+  if (!all_hold_all()) return read_by_others_.clear();
+  while (read_by_others_.size() > count) {
+    schedule_.steps.back().arguments.push_back(at(schedule_.buckets, read_by_others_.front()).gradient);
+    read_by_others_.erase(read_by_others_.begin());
+  }
 }
 
 /// `arrived` has the other holders' gradients of this rank's items.
@@ -212,8 +235,8 @@ void Lowering::update(const Bucket& bucket, const std::vector<Value>& arrived) {
     }
     std::copy(bucket.state.begin(), bucket.state.end(), arguments.begin() + 2);
     for (const Value& part : arrived) {
-      arguments.push_back(add_piece(bucket.name + ".arrived", part.buffer, part.layout.offset * float_bytes,
-                                    count * float_bytes));
+      arguments.push_back(
+          add_piece(bucket.name + ".arrived", part.buffer, part.layout.offset * float_bytes, count * float_bytes));
     }
     schedule_.steps.push_back({.name = bucket.name + ".update",
                                .node = current_node_,

@@ -11,7 +11,8 @@ namespace orthant::schedule {
 
 enum class Phase { forward, backward, update };
 
-/// Begins or ends an exchange of Schedule::exchanges. The arguments are the buffers its messages lie in.
+/// Begins or ends an exchange of Schedule::exchanges. The arguments are the buffers its messages lie in, and those that
+/// other ranks may have been reading until it ends.
 struct Start {
   int exchange = -1;
 };
@@ -48,6 +49,9 @@ struct Exchange {
   Kind kind = Kind::halo;
   int tag = 0;
   std::vector<Message> sends, receives;
+  /// What is sent lies in shared buffers, here and with the others, and stays there until the receivers, as the schedule
+  /// knows, have read it: they need not copy it.
+  bool in_place = false;
 };
 
 /// A piece of the arena. Steps outside [first_step, last_step] may use its memory for something else.
@@ -55,6 +59,7 @@ struct Buffer {
   std::string name;
   std::int64_t bytes = 0;
   bool persistent = false;  ///< keeps its contents between runs: parameters, optimizer state, sources
+  bool shared = false;      ///< the ranks of this machine may read it
   int first_step = -1, last_step = -1;
   int inside = -1;  ///< the buffer this one is a piece of, from `offset_bytes` on; -1 if it has memory of its own
   std::int64_t offset_bytes = 0;
@@ -129,7 +134,11 @@ struct Placement {
   std::vector<std::int64_t> scratch_offsets;  ///< per step
   std::int64_t arena_bytes = 0;
   std::int64_t persistent_bytes = 0;  ///< of which persistent
+  std::int64_t shared_bytes = 0;      ///< where shared buffers lie: the arena's first pages
 };
+
+/// What a buffer that is persistent and shared takes.
+std::int64_t whole_pages(std::int64_t bytes);
 
 /// `scratch_bytes` has one entry per step: what the chosen kernels need while they run.
 Placement place(const Schedule& schedule, const std::vector<std::int64_t>& scratch_bytes);

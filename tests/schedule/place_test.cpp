@@ -17,8 +17,10 @@ Schedule random_schedule(std::mt19937& random) {
   schedule.steps.resize(static_cast<std::size_t>(pick(1, 20)));
   const int last = static_cast<int>(schedule.steps.size()) - 1;
   for (int i = pick(1, 30); i > 0; --i) {
-    const std::int64_t bytes = pick(0, 5) == 0 ? pick(60'000, 200'000) : pick(0, 1000);
-    Buffer buffer{.name = "b", .bytes = bytes, .persistent = pick(0, 4) == 0};
+    Buffer buffer{.name = "b",
+                  .bytes = pick(0, 5) == 0 ? pick(60'000, 200'000) : pick(0, 1000),
+                  .persistent = pick(0, 4) == 0,
+                  .shared = pick(0, 3) == 0};
     buffer.first_step = buffer.persistent ? 0 : pick(0, last);
     buffer.last_step = buffer.persistent ? last : pick(buffer.first_step, last);
     schedule.buffers.push_back(buffer);
@@ -34,10 +36,12 @@ TEST(Place, BuffersThatLiveTogetherNeverOverlap) {
     for (auto& bytes : scratch) bytes = static_cast<std::int64_t>(random() % 500);
     const Placement placement = place(schedule, scratch);
 
+    EXPECT_EQ(placement.shared_bytes % 4096, 0);
     for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
       const Buffer& a = schedule.buffers[i];
       EXPECT_EQ(placement.offsets[i] % (a.bytes < 64 << 10 ? 64 : 4096), 0);
-      EXPECT_LE(placement.offsets[i] + a.bytes, placement.arena_bytes);
+      EXPECT_LE(placement.offsets[i] + a.bytes, a.shared ? placement.shared_bytes : placement.arena_bytes);
+      EXPECT_GE(placement.offsets[i], a.shared ? 0 : placement.shared_bytes);
       for (std::size_t j = i + 1; j < schedule.buffers.size(); ++j) {
         const Buffer& b = schedule.buffers[j];
         const bool together = a.first_step <= b.last_step && b.first_step <= a.last_step;

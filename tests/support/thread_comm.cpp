@@ -38,6 +38,8 @@ struct Post {
   std::span<std::byte> memory;
   std::vector<std::byte> copy{};  ///< a send's bytes as they were at start, or what arrived for a receive
   bool matched = false;
+  bool in_place = false;
+  const std::byte* seen = nullptr;  ///< for a receive in place: the sender's memory
 };
 
 struct Channel {
@@ -164,6 +166,7 @@ class World {
            destination, receive.memory.size(), tag);
     }
     receive.copy = send.copy;
+    receive.seen = receive.in_place ? send.memory.data() : nullptr;
     send.matched = receive.matched = true;
     changed_[static_cast<std::size_t>(source)].notify_one();
     changed_[static_cast<std::size_t>(destination)].notify_one();
@@ -210,12 +213,15 @@ class ThreadTransfer final : public comm::Transfer {
       : owner_(owner) {
     const auto post = [&](const Message& message, int source, int destination) {
       return Post{.key = {owner.bound, source, destination, message.tag},
-                  .memory = {static_cast<std::byte*>(message.data), static_cast<std::size_t>(message.bytes)}};
+                  .memory = {static_cast<std::byte*>(message.data), static_cast<std::size_t>(message.bytes)},
+                  .in_place = message.sharing == comm::Sharing::in_place};
     };
     for (const Message& message : sends)
       if (message.bytes > 0) sends_.push_back(post(message, owner.rank, message.peer));
-    for (const Message& message : receives)
+    for (const Message& message : receives) {
+      index_.push_back(receives_.size());
       if (message.bytes > 0) receives_.push_back(post(message, message.peer, owner.rank));
+    }
   }
 
   ~ThreadTransfer() override {
@@ -277,6 +283,11 @@ class ThreadTransfer final : public comm::Transfer {
     deliver();
   }
 
+  [[nodiscard]] const void* arrived(std::size_t receive) const override {
+    const Post& post = receives_[index_[receive]];
+    return post.seen != nullptr ? post.seen : post.memory.data();
+  }
+
   [[nodiscard]] std::string outstanding() const override {
     std::string text;
     const auto append = [&](const char* what, int peer, const Post& post) {
@@ -315,6 +326,7 @@ class ThreadTransfer final : public comm::Transfer {
 
   Owner owner_;
   std::vector<Post> sends_, receives_;
+  std::vector<std::size_t> index_;  ///< of receives_, per receive that was bound
   bool is_active_ = false;
   Clock::time_point started_{};
 };
