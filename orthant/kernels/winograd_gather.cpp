@@ -80,7 +80,7 @@ struct Gather::Item {
 };
 
 constexpr std::int64_t skew = 16;             // floats between points, so that they do not fall into one cache set
-constexpr std::int64_t transposed_rows = 16;  // reduction channels that are transposed at a time
+constexpr std::int64_t transposed_rows = 64;  // reduction channels that are transposed at a time
 
 struct Channels {
   std::int64_t in, out, panel;
