@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
@@ -158,134 +159,136 @@ TEST(Exchange, LargeMessagesArrive) {
   EXPECT_EQ(comm.traffic().at("large"), (Traffic{.messages = 1, .bytes = 4 * 1'000'003}));
 }
 
-/// Memory to share, as an arena is: whole pages.
+/// Memory to share, as an arena's is.
 struct Pages {
   static constexpr std::size_t bytes = 1 << 20;
-  std::byte* memory = static_cast<std::byte*>(std::aligned_alloc(4096, bytes));
+  std::byte* memory =
+      static_cast<std::byte*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   std::unique_ptr<SharedPages> pages = ranks().share({memory, bytes});
-  ~Pages() {
-    pages.reset();
-    // What malloc gave must be what it gets back: memory of its own again.
-    EXPECT_NE(mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), MAP_FAILED);
-    std::free(memory);
-  }
+
+  Pages() = default;
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  ~Pages() { munmap(memory, bytes); }
 
   [[nodiscard]] std::span<float> floats(std::size_t first, std::size_t count) const {
     return {reinterpret_cast<float*>(memory) + first, count};
   }
-  /// A message out of these pages to a peer, or into `to` from one that has such pages.
-  [[nodiscard]] Message send(int peer, std::span<float> from) const {
-    Message one = message(peer, from, 4);
-    one.sharing = Sharing::read;
+  [[nodiscard]] Message message_of(int peer, std::span<float> items, Sharing sharing) const {
+    Message one = message(peer, items, 4);
+    one.sharing = sharing;
     one.pages = pages.get();
-    return one;
-  }
-  static Message receive(int peer, std::span<float> to) {
-    Message one = message(peer, to, 4);
-    one.sharing = Sharing::read;
     return one;
   }
 };
 
+float item_of(int turn, int rank, std::size_t index) {
+  return static_cast<float>(turn * 7 + rank) + 0.001F * static_cast<float>(index);
+}
+
 TEST(Exchange, SharedMemoryIsThereForTheRanksOfAMachine) {
   const Pages pages;
   EXPECT_EQ(pages.pages != nullptr, ranks().size() > 1);
+  EXPECT_TRUE(std::all_of(pages.memory, pages.memory + Pages::bytes, [](std::byte b) { return b == std::byte{0}; }));
 }
 
-TEST(Exchange, MessagesOutOfSharedMemoryArrive) {
+TEST(Exchange, MessagesInPlaceAreReadWhereTheyAre) {
   Comm& comm = ranks();
   const Pages pages;
-  // Odd places; sizes from one float to more than a page, below and above what is taken out of shared memory.
+  // Odd places; sizes from one float to more than a page, some so small that they are copied.
   for (const std::size_t count : {1, 1023, 16383, 16384, 16385, 100'003}) {
-    std::vector<std::vector<float>> received(static_cast<std::size_t>(comm.size()), std::vector<float>(count + 1, -1));
+    std::vector<std::vector<float>> bound(static_cast<std::size_t>(comm.size()), std::vector<float>(count));
     std::vector<Message> sends;
     std::vector<Message> receives;
     for (int peer = 0; peer < comm.size(); ++peer) {
       if (peer == comm.rank()) continue;
-      const std::size_t first = count > 50'000 ? 7 : static_cast<std::size_t>(3 + peer) * (count + 5);
-      sends.push_back(pages.send(peer, pages.floats(first, count)));
-      receives.push_back(Pages::receive(peer, std::span(received[static_cast<std::size_t>(peer)]).subspan(1)));
+      sends.push_back(pages.message_of(peer, pages.floats(7, count), Sharing::in_place));
+      receives.push_back(pages.message_of(peer, bound[static_cast<std::size_t>(peer)], Sharing::in_place));
     }
-    const std::string kind = "shared " + std::to_string(count);
+    const std::string kind = "in place " + std::to_string(count);
     const auto transfer = comm.bind(sends, receives, kind.c_str());
     std::int64_t before = 0;
     for (int turn = 0; turn < 6; ++turn) {
+      comm.barrier();  // all have read what was there
       if (turn == 2) before = allocations;
-      for (const Message& one : sends) {
-        auto* item = static_cast<float*>(one.data);
-        for (std::size_t i = 0; i < count; ++i)
-          item[i] = static_cast<float>(turn * 7 + comm.rank()) + 0.001F * static_cast<float>(i);
-      }
+      const std::span<float> mine = pages.floats(7, count);
+      for (std::size_t i = 0; i < count; ++i) mine[i] = item_of(turn, comm.rank(), i);
       transfer->start();
       if (turn % 2 == 0) {
         transfer->wait();
       } else {
         while (!transfer->test()) comm.progress();
       }
-      for (const Message& one : receives) {
-        const std::vector<float>& items = received[static_cast<std::size_t>(one.peer)];
-        std::size_t wrong = items[0] == -1 ? 0 : 1;
-        for (std::size_t i = 0; i < count; ++i)
-          wrong += items[i + 1] == static_cast<float>(turn * 7 + one.peer) + 0.001F * static_cast<float>(i) ? 0 : 1;
-        EXPECT_EQ(wrong, 0U) << count << " floats from rank " << one.peer << " in turn " << turn;
+      for (std::size_t k = 0; k < receives.size(); ++k) {
+        const auto* items = static_cast<const float*>(transfer->arrived(k));
+        EXPECT_EQ(items == receives[k].data, count < 16384);
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < count; ++i) wrong += items[i] == item_of(turn, receives[k].peer, i) ? 0 : 1;
+        EXPECT_EQ(wrong, 0U) << count << " floats from rank " << receives[k].peer << " in turn " << turn;
       }
       EXPECT_EQ(transfer->outstanding(), "");
     }
     EXPECT_EQ(allocations - before, 0);
     EXPECT_EQ(comm.traffic().at(kind), (Traffic{.messages = 6 * static_cast<std::int64_t>(sends.size()),
                                                 .bytes = 24 * static_cast<std::int64_t>(sends.size() * count)}));
+    comm.barrier();
   }
 }
 
-// Rank 0 sends a word only when it is rid of its message; rank 1 waits for the word before it looks at the message.
-TEST(Exchange, WhoWaitsTakesWhatOthersWantToBeRidOf) {
+TEST(Exchange, SizesThatDifferInPlaceAreFound) {
   Comm& comm = ranks();
   const Pages pages;
-  std::vector<float> received(40'000);
-  int word = comm.rank();
-  const Message large =
-      comm.rank() == 0 ? pages.send(1, pages.floats(0, 40'000)) : Pages::receive(0, std::span(received));
-  const Message small = message(1 - comm.rank(), std::span(&word, 1), 5);
+  std::vector<float> bound(30'000);
   if (comm.size() > 1 && comm.rank() == 0) {
-    const auto first = comm.bind({&large, 1}, {}, "large");
-    const auto second = comm.bind({&small, 1}, {}, "word");
-    pages.floats(39'999, 1)[0] = 3;
-    first->start();
-    first->wait();
-    pages.floats(39'999, 1)[0] = 4;
-    second->start();
-    second->wait();
+    const Message one = pages.message_of(1, pages.floats(0, 20'000), Sharing::in_place);
+    const auto transfer = comm.bind({&one, 1}, {}, "in place");
+    transfer->start();
+    transfer->wait();
   } else if (comm.rank() == 1) {
-    const auto first = comm.bind({}, {&large, 1}, "large");
-    const auto second = comm.bind({}, {&small, 1}, "word");
-    first->start();
-    second->start();
-    second->wait();
-    first->wait();
-    EXPECT_EQ(received.back(), 3);
+    const Message one = pages.message_of(0, bound, Sharing::in_place);
+    const auto transfer = comm.bind({}, {&one, 1}, "in place");
+    transfer->start();
+    EXPECT_THROW(transfer->wait(), base::Error);
   }
   comm.barrier();
 }
 
-TEST(Exchange, SizesThatDifferInSharedMemoryAreFound) {
+TEST(Exchange, RanksThatUniteHaveMemoryInCommon) {
   Comm& comm = ranks();
+  std::vector<int> all(static_cast<std::size_t>(comm.size()));
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(comm.can_unite(all), comm.size() > 1);
+  EXPECT_FALSE(comm.can_unite(std::array{comm.rank()}));
+  if (comm.size() == 1) return;
   const Pages pages;
-  std::vector<float> received(30'000);
-  if (comm.size() > 1 && comm.rank() == 0) {
-    const Message one = pages.send(1, pages.floats(0, 20'000));
-    const auto transfer = comm.bind({&one, 1}, {}, "shared");
+  const auto count = static_cast<std::size_t>(comm.size());
+  for (float& one : pages.floats(0, 4096)) one = static_cast<float>(comm.rank());
+  pages.floats(8192, 1)[0] = static_cast<float>(comm.rank());
+  comm.barrier();
+
+  comm.unite(all, *pages.pages, std::as_writable_bytes(pages.floats(0, 4096)));
+  comm.barrier();
+
+  EXPECT_EQ(pages.floats(4095, 1)[0], 0);                                // the first rank's
+  EXPECT_EQ(pages.floats(8192, 1)[0], static_cast<float>(comm.rank()));  // not united
+  std::vector<Message> sends;
+  std::vector<Message> receives;
+  const auto mine = static_cast<std::size_t>(comm.rank());
+  for (const int peer : all) {
+    if (peer == comm.rank()) continue;
+    sends.push_back(pages.message_of(peer, pages.floats(mine, 1), Sharing::common));
+    receives.push_back(pages.message_of(peer, pages.floats(static_cast<std::size_t>(peer), 1), Sharing::common));
+  }
+  const auto transfer = comm.bind(sends, receives, "common");
+  for (int turn = 1; turn < 20; ++turn) {
+    pages.floats(mine, 1)[0] = item_of(turn, comm.rank(), 0);
     transfer->start();
-    EXPECT_FALSE(transfer->test());  // nobody says thanks
-    comm.barrier();
-  } else {
-    if (comm.rank() == 1) {
-      const Message one = Pages::receive(0, std::span(received));
-      const auto transfer = comm.bind({}, {&one, 1}, "shared");
-      transfer->start();
-      EXPECT_THROW(transfer->wait(), base::Error);
-    }
+    transfer->wait();
+    for (std::size_t rank = 0; rank < count; ++rank)
+      EXPECT_EQ(pages.floats(rank, 1)[0], item_of(turn, static_cast<int>(rank), 0));
     comm.barrier();
   }
+  EXPECT_EQ(comm.traffic().at("common").bytes, 19 * 4 * (comm.size() - 1));
 }
 
 TEST(Exchange, BroadcastReachesAll) {

@@ -1,3 +1,4 @@
+#include "orthant/plan/strategy.hpp"
 #include "orthant/schedule/schedule.hpp"
 #include "orthant/schedule/text.hpp"
 
@@ -118,6 +119,48 @@ TEST(Lower, SharedGradientOfAnAddIsNotOverwritten) {
 
   EXPECT_EQ(schedule.steps[static_cast<std::size_t>(last_reader)].arguments[1],
             schedule.steps[static_cast<std::size_t>(last_reader - 1)].arguments[1]);
+}
+
+/// The step that finishes the exchange of this name.
+int finish_of(const Schedule& schedule, const std::string& name) {
+  const auto found = std::find_if(schedule.steps.begin(), schedule.steps.end(),
+                                  [&](const Step& step) { return step.name == name + ".finish"; });
+  EXPECT_NE(found, schedule.steps.end()) << name;
+  return static_cast<int>(found - schedule.steps.begin());
+}
+
+/// Six convolutions, each of more than a bucket.
+model::Graph six_buckets() {
+  GraphBuilder builder("net", 3, {.n = 2, .c = 144, .d = 4, .h = 4, .w = 4});
+  for (int i = 0; i < 6; ++i) builder.add("conv" + std::to_string(i), conv3(144));
+  return builder.finish(mse);
+}
+
+TEST(Lower, GradientsThatOthersReadInPlaceStayUntilTheyHave) {
+  const model::Graph graph = six_buckets();
+  const Schedule schedule = lower(graph, plan::make_plan(graph, "data", 2), 1, {});
+
+  ASSERT_EQ(schedule.buckets.size(), 6U);
+  for (std::size_t b = 0; b < 6; ++b) {
+    const Bucket& bucket = schedule.buckets[b];
+    const Buffer& gradient = schedule.buffers[static_cast<std::size_t>(bucket.gradient)];
+    const int read = b < 4 ? finish_of(schedule, schedule.buckets[b + 2].name + ".reduce")
+                           : finish_of(schedule, bucket.name + ".spread");
+    EXPECT_GE(gradient.last_step, read) << bucket.name;
+    EXPECT_TRUE(gradient.shared);
+    if (b < 4) EXPECT_EQ(gradient.last_step, read) << "no longer than needed";
+  }
+  for (const Exchange& exchange : schedule.exchanges) EXPECT_EQ(exchange.in_place, exchange.name.ends_with(".reduce"));
+}
+
+// Ranks that have other buckets, too, may be anywhere else when a gradient comes.
+TEST(Lower, GradientsOfShardsAreNotReadInPlace) {
+  const model::Graph graph = six_buckets();
+  const Schedule schedule = lower(graph, plan::make_plan(graph, "data+filter", 4), 1, {});
+
+  EXPECT_TRUE(std::any_of(schedule.exchanges.begin(), schedule.exchanges.end(),
+                          [](const Exchange& exchange) { return exchange.kind == Kind::gradient; }));
+  for (const Exchange& exchange : schedule.exchanges) EXPECT_FALSE(exchange.in_place) << exchange.name;
 }
 
 }  // namespace
