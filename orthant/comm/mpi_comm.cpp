@@ -77,13 +77,14 @@ bool MpiComm::can_unite(std::span<const int> ranks) const {
 }
 
 void MpiComm::unite(std::span<const int> ranks, const SharedPages& pages, std::span<std::byte> memory) {
-  SharedPages::Place place = pages.place_of(memory.data(), static_cast<std::int64_t>(memory.size()));
-  const auto note = std::as_writable_bytes(std::span(&place, 1));
+  const SharedPages::Place mine = pages.place_of(memory.data(), static_cast<std::int64_t>(memory.size()));
   if (ranks.front() == rank_) {
-    for (const int rank : ranks.subspan(1)) send(note, rank);
+    for (const int rank : ranks.subspan(1)) send(std::as_bytes(std::span(&mine, 1)), rank);
   } else {
-    receive(note, ranks.front());
-    map_in_place(find_neighbour(neighbours_, ranks.front())->pid, place, memory);
+    SharedPages::Place first;
+    receive(std::as_writable_bytes(std::span(&first, 1)), ranks.front());
+    map_in_place(find_neighbour(neighbours_, ranks.front())->pid, first, memory);
+    pages.give_back(mine);
   }
 }
 

@@ -65,6 +65,11 @@ SharedPages::Place SharedPages::place_of(const void* data, std::int64_t bytes) c
   return {.file = file_, .offset = offset, .bytes = bytes};
 }
 
+void SharedPages::give_back(const Place& place) const {
+  if (fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, place.offset, place.bytes) != 0)
+    fail(Exit::io, "cannot give back {} bytes of shared memory: {}", place.bytes, std::strerror(errno));
+}
+
 SharedView::SharedView(pid_t pid, const SharedPages::Place& place) : place_(place) {
   const std::int64_t early = before(place);
   data_ = static_cast<const std::byte*>(map_file_of(

@@ -26,6 +26,8 @@ class SharedPages {
   };
   /// Of a piece of the memory.
   [[nodiscard]] Place place_of(const void* data, std::int64_t bytes) const;
+  /// Gives back pages that nothing maps any more.
+  void give_back(const Place& place) const;
 
  private:
   std::span<std::byte> memory_;

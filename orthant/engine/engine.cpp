@@ -86,11 +86,12 @@ std::vector<Engine::Reader> Engine::readers_of(const schedule::Exchange& exchang
 
 void Engine::unite_weights() {
   for (const schedule::Bucket& bucket : schedule_.buckets) {
-    if (!comm_.can_unite(bucket.holders)) continue;
     const auto value = static_cast<std::size_t>(bucket.value);
-    comm_.unite(bucket.holders, *pages_,
-                {arena_->data() + placement_.offsets[value],
-                 static_cast<std::size_t>(schedule::whole_pages(schedule_.buffers[value].bytes))});
+    const schedule::Buffer& buffer = schedule_.buffers[value];
+    if (!buffer.shared || !comm_.can_unite(bucket.holders)) continue;
+    comm_.unite(
+        bucket.holders, *pages_,
+        {arena_->data() + placement_.offsets[value], static_cast<std::size_t>(schedule::whole_pages(buffer.bytes))});
   }
 }
 

@@ -87,8 +87,8 @@ void Lowering::fill_buckets() {
     bucket.own = share_of_bucket(bucket, static_cast<int>(place));
     bucket.value = add_buffer(bucket.name + ".bucket", bytes, true);
     bucket.gradient = add_buffer(bucket.name + ".bucket.gradient", bytes, !options_.update);
-    for (const int buffer : {bucket.value, bucket.gradient})
-      at(schedule_.buffers, buffer).shared = bucket.holders.size() > 1;
+    at(schedule_.buffers, bucket.value).shared = options_.update && bucket.holders.size() > 1;
+    at(schedule_.buffers, bucket.gradient).shared = bucket.holders.size() > 1 && all_hold_all();
     const int states = options_.update ? model::state_count(options_.optimizer) : 0;
     const std::int64_t own_bytes = (bucket.own.hi - bucket.own.lo) * float_bytes;
     for (int i = 0; i < states; ++i)

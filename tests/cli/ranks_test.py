@@ -69,6 +69,27 @@ class Ranks(ProgramTest):
         numpy.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
         self.assertEqual(*({name: tensor.shape for name, tensor in tensors.items()} for tensors in weights))
 
+    def test_ranks_that_share_memory_train_as_one_rank(self):
+        """Layers of a bucket each, so that weights are common to the ranks and gradients are read in place."""
+        layers = "".join(f"  - {{name: conv{i}, op: conv, filters: 256, kernel: 3, pad: 1}}\n  - {{name: act{i}, op: relu}}\n" for i in range(8))
+        self.write("net.yaml", f"name: deep\ninput: 256x4x4\nlayers:\n{layers}  - {{name: flatten, op: flatten}}\n"
+                               "  - {name: fc, op: dense, features: 4}\nloss: mean_squared_error\n")
+        self.write("run.yaml", "model: net.yaml\nmini_batch: 4\nsteps: 12\nlearning_rate: 0.01\n"
+                               "optimizer: {kind: sgd, momentum: 0.9}\ndata: {samples: 12}\n")
+        losses, weights = {}, {}
+        for name, ranks in (("1", 1), ("2", 2), ("2 again", 2), ("3", 3), ("4", 4)):
+            output = f"out{name.replace(' ', '-')}"
+            self.expect_success("train", "run.yaml", f"output={output}", "--ranks", ranks, "--threads", 1, "--grid", f"n{ranks}" if ranks > 1 else "1")
+            rows = csv.DictReader((self.folder / output / "metrics.csv").read_text().splitlines())
+            losses[name] = [float(row["loss"]) for row in rows]
+            weights[name] = read_safetensors(self.folder / output / "weights.safetensors")
+        for name in losses:
+            numpy.testing.assert_allclose(losses[name], losses["1"], rtol=1e-4)
+            for key, wanted in weights["1"].items():
+                numpy.testing.assert_allclose(weights[name][key], wanted, rtol=1e-3, atol=1e-5, err_msg=f"{name} ranks, {key}")
+        for key, wanted in weights["2"].items():
+            self.assertTrue(numpy.array_equal(weights["2 again"][key], wanted), key)
+
     def test_bench_step_counts_messages(self):
         result = json.loads(self.expect_success("bench", "step", *TINY, "--ranks", 2, "--grid", "d2", "--steps", 2, "--json"))
         self.assertEqual(result["ranks"], 2)
