@@ -11,12 +11,12 @@ endfunction()
 
 # orthant_append_sanitizer_options(<list>): for tests that start ranks. What Open MPI does inside is its own affair. Its
 # plug-ins are unloaded before leaks are reported: only whole stacks name it.
-function(orthant_append_sanitizer_options environment)
+function(orthant_append_sanitizer_options list)
   if(ORTHANT_SANITIZE)
-    list(APPEND ${environment}
+    list(APPEND ${list}
       LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/leaks_of_mpi.supp:print_suppressions=0:fast_unwind_on_malloc=0
       TSAN_OPTIONS=ignore_noninstrumented_modules=1:detect_deadlocks=0)
-    set(${environment} "${${environment}}" PARENT_SCOPE)
+    set(${list} "${${list}}" PARENT_SCOPE)
   endif()
 endfunction()
 

@@ -48,32 +48,34 @@ MpiComm::MpiComm(std::int64_t piece_bytes, Watchdog* watchdog)
     : piece_bytes_(piece_bytes), watchdog_(watchdog), bound_(duplicate_world()), blocking_(duplicate_world()) {
   check_mpi(MPI_Comm_rank(bound_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(bound_, &size_), "MPI_Comm_size");
-  neighbours_ = neighbours(*this);
-  shares_memory_ = can_open_files(*this, neighbours_);
+}
+
+bool MpiComm::share_among(std::span<const Neighbour> neighbours) {
+  const bool can = can_open_files(*this, neighbours);
+  if (can) neighbours_.assign(neighbours.begin(), neighbours.end());
+  return can;
 }
 
 std::unique_ptr<SharedPages> MpiComm::share(std::span<std::byte> memory) {
-  if (!shares_memory_ || neighbours_.size() == 1 || memory.empty()) return nullptr;
+  if (neighbours_.size() < 2 || memory.empty()) return nullptr;
   return std::make_unique<SharedPages>(memory);
 }
 
 std::unique_ptr<Transfer> MpiComm::bind(std::span<const Message> sends, std::span<const Message> receives,
                                         const char* kind) {
   check_messages(*this, sends, receives, kind);
-  const MpiTransfer::Setting setting{
-      .comm = bound_,
-      .neighbours = shares_memory_ ? std::span<const Neighbour>(neighbours_) : std::span<const Neighbour>(),
-      .piece_bytes = piece_bytes_,
-      .kind = kind,
-      .traffic = &traffic_[kind],
-      .watchdog = watchdog_};
+  const MpiTransfer::Setting setting{.comm = bound_,
+                                     .neighbours = neighbours_,
+                                     .piece_bytes = piece_bytes_,
+                                     .kind = kind,
+                                     .traffic = &traffic_[kind],
+                                     .watchdog = watchdog_};
   return std::make_unique<MpiTransfer>(setting, sends, receives);
 }
 
 bool MpiComm::can_unite(std::span<const int> ranks) const {
-  return shares_memory_ && ranks.size() > 1 && std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
-           return find_neighbour(neighbours_, rank) != nullptr;
-         });
+  return ranks.size() > 1 && std::all_of(ranks.begin(), ranks.end(),
+                                         [&](int rank) { return find_neighbour(neighbours_, rank) != nullptr; });
 }
 
 void MpiComm::unite(std::span<const int> ranks, const SharedPages& pages, std::span<std::byte> memory) {

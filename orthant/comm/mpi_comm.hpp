@@ -35,8 +35,9 @@ class MpiComm final : public Comm {
 
   [[nodiscard]] Watchdog* watchdog() override { return watchdog_; }
 
-  /// False if ranks of one machine cannot read each other's memory: then all messages go through MPI.
-  [[nodiscard]] bool shares_memory() const { return shares_memory_; }
+  /// Collective. From now on the ranks of this machine share memory, unless they may not open each other's files: then
+  /// the answer is false, and all messages go through MPI.
+  bool share_among(std::span<const Neighbour> neighbours);
 
  private:
   int rank_ = 0, size_ = 0;
@@ -44,8 +45,7 @@ class MpiComm final : public Comm {
   Watchdog* watchdog_;
   MPI_Comm bound_ = MPI_COMM_NULL;     ///< carries transfers
   MPI_Comm blocking_ = MPI_COMM_NULL;  ///< carries the rest, which must not match them
-  std::vector<Neighbour> neighbours_;
-  bool shares_memory_ = false;
+  std::vector<Neighbour> neighbours_;  ///< that share memory
   std::map<std::string, Traffic> traffic_;
 };
 

@@ -113,14 +113,14 @@ int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const 
     board = std::make_unique<Board>(*comm);
     job_board = board.get();
     watchdog.attach(*board);
-    if (!comm->shares_memory() && board->me() == 0) {
+    // From here on every rank is watched.
+    comm->barrier();
+    watchdog.set_timeout(timeout);
+    if (!comm->share_among(board->members()) && board->me() == 0) {
       fmt::print(stderr,
                  "warning: the ranks of this machine may not open each other's files in /proc/PID/fd; MPI copies what "
                  "they could share, which is slower\n");
     }
-    // From here on every rank is watched.
-    comm->barrier();
-    watchdog.set_timeout(timeout);
 
     const int code = run_body(*comm, body);
 

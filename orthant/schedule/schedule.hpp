@@ -49,8 +49,8 @@ struct Exchange {
   Kind kind = Kind::halo;
   int tag = 0;
   std::vector<Message> sends, receives;
-  /// What is sent lies in shared buffers, here and with the others, and stays there until the receivers, as the schedule
-  /// knows, have read it: they need not copy it.
+  /// What is sent lies in shared buffers, here and with the others, and stays there until the receivers, as the
+  /// schedule knows, have read it: they need not copy it.
   bool in_place = false;
 };
 
