@@ -205,7 +205,7 @@ class Lowering {
   [[nodiscard]] std::pair<Placed, Placed> shares_of(const Bucket& bucket, int buffer) const;
   void finish_parameters();
   void keep_gradients(std::size_t count);
-  [[nodiscard]] bool all_hold_all() const;
+  [[nodiscard]] bool reads_in_place() const;
   [[nodiscard]] int bucket_tags() const;
   void update(const Bucket& bucket, const std::vector<Value>& arrived);
   [[nodiscard]] const ParameterBuffers* parameter(int index, model::Parameter::Role role) const;

@@ -88,7 +88,7 @@ void Lowering::fill_buckets() {
     bucket.value = add_buffer(bucket.name + ".bucket", bytes, true);
     bucket.gradient = add_buffer(bucket.name + ".bucket.gradient", bytes, !options_.update);
     at(schedule_.buffers, bucket.value).shared = options_.update && bucket.holders.size() > 1;
-    at(schedule_.buffers, bucket.gradient).shared = bucket.holders.size() > 1 && all_hold_all();
+    at(schedule_.buffers, bucket.gradient).shared = bucket.holders.size() > 1 && reads_in_place();
     const int states = options_.update ? model::state_count(options_.optimizer) : 0;
     const std::int64_t own_bytes = (bucket.own.hi - bucket.own.lo) * float_bytes;
     for (int i = 0; i < states; ++i)
@@ -168,7 +168,7 @@ void Lowering::reduce_gradients(int unit) {
     }
     const auto [mine, theirs] = shares_of(bucket, bucket.gradient);
     tag_ = bucket_tags() + 2 * at(bucket_tag_, b);
-    reducing_.emplace_back(b, start(bucket.name + ".reduce", Kind::gradient, theirs, mine, true, all_hold_all()));
+    reducing_.emplace_back(b, start(bucket.name + ".reduce", Kind::gradient, theirs, mine, true, reads_in_place()));
     finish_buckets(1);
   }
 }
@@ -203,18 +203,22 @@ void Lowering::finish_parameters() {
   keep_gradients(0);
 }
 
-/// True if every rank has all parameters, whole: then all have the same buckets, one after the other.
-bool Lowering::all_hold_all() const {
+/// True if ranks of one machine are to read each other's gradients in place: every rank has all parameters, so that all
+/// have the same buckets, one after the other, and samples of its own. (Where space is cut, memory is what counts, and
+/// gradients in place stay longer.)
+bool Lowering::reads_in_place() const {
   return options_.update &&
-         std::all_of(schedule_.parameters.begin(), schedule_.parameters.end(),
-                     [&](const auto& entry) { return static_cast<int>(entry.holders.size()) == plan_.ranks; });
+         std::all_of(schedule_.parameters.begin(), schedule_.parameters.end(), [&](const auto& entry) {
+           return static_cast<int>(entry.holders.size()) == plan_.ranks &&
+                  planned(entry.parameter.node).grid.n == plan_.ranks;
+         });
 }
 
 /// Keeps the memory of gradients that others read in place up to the finish that was just emitted, but for the last
 /// `count` of them. Whose gradient of a bucket has come has read what it wanted of the last but one: the order of
 /// reduce_gradients(). And whose new weights have come has read all.
 void Lowering::keep_gradients(std::size_t count) {
-  if (!all_hold_all()) return read_by_others_.clear();
+  if (!reads_in_place()) return read_by_others_.clear();
   while (read_by_others_.size() > count) {
     schedule_.steps.back().arguments.push_back(at(schedule_.buckets, read_by_others_.front()).gradient);
     read_by_others_.erase(read_by_others_.begin());
