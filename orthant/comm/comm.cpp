@@ -19,8 +19,6 @@ void check_message(const Comm& comm, const Message& message, const char* kind) {
 
 }  // namespace
 
-Comm::~Comm() = default;
-
 std::unique_ptr<SharedPages> Comm::share(std::span<std::byte> /*memory*/) { return nullptr; }
 
 bool Comm::can_unite(std::span<const int> /*ranks*/) const { return false; }

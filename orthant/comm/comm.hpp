@@ -65,7 +65,7 @@ class Comm {
   Comm() = default;
   Comm(const Comm&) = delete;
   Comm& operator=(const Comm&) = delete;
-  virtual ~Comm();
+  virtual ~Comm() = default;
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;

@@ -57,7 +57,8 @@ Value part_of(const Value& value, const Box& box) {
 }
 
 /// Packs what is not contiguous and emits the start. What arrives where memory is not contiguous, or is to be added to
-/// what is there (`accumulate`), goes through a buffer of its own: finish() takes it from there.
+/// what is there (`accumulate`), goes through a buffer of its own: finish() takes it from there. For `in_place` see
+/// Exchange.
 Pending Lowering::start(const std::string& name, Kind kind, const Placed& sends, const Placed& receives,
                         bool accumulate, bool in_place) {
   const int tag = tag_++;

@@ -168,7 +168,8 @@ void Lowering::reduce_gradients(int unit) {
     }
     const auto [mine, theirs] = shares_of(bucket, bucket.gradient);
     tag_ = bucket_tags() + 2 * at(bucket_tag_, b);
-    reducing_.emplace_back(b, start(bucket.name + ".reduce", Kind::gradient, theirs, mine, true, reads_in_place()));
+    const bool in_place = at(schedule_.buffers, bucket.gradient).shared;
+    reducing_.emplace_back(b, start(bucket.name + ".reduce", Kind::gradient, theirs, mine, true, in_place));
     finish_buckets(1);
   }
 }
@@ -179,16 +180,14 @@ void Lowering::finish_buckets(std::size_t in_flight) {
     auto [b, pending] = std::move(reducing_.front());
     reducing_.erase(reducing_.begin());
     const Bucket& bucket = at(schedule_.buckets, b);
-    if (options_.update) {
-      pending.after.clear();  // the update itself adds what has arrived
-      const std::vector<Value> arrived = std::move(pending.arrived);
-      finish(std::move(pending));
+    const std::vector<Value> arrived = std::move(pending.arrived);
+    if (options_.update) pending.after.clear();  // the update itself adds what has arrived
+    finish(std::move(pending));
+    if (at(schedule_.buffers, bucket.gradient).shared) {
       if (!arrived.empty()) keep_gradients(1);
       read_by_others_.push_back(b);
-      update(bucket, arrived);
-    } else {
-      finish(std::move(pending));
     }
+    if (options_.update) update(bucket, arrived);
     const auto [mine, theirs] = shares_of(bucket, options_.update ? bucket.value : bucket.gradient);
     tag_ = bucket_tags() + 2 * at(bucket_tag_, b) + 1;
     const Kind kind = options_.update ? Kind::weights : Kind::gradient;
@@ -218,7 +217,6 @@ bool Lowering::reads_in_place() const {
 /// `count` of them. Whose gradient of a bucket has come has read what it wanted of the last but one: the order of
 /// reduce_gradients(). And whose new weights have come has read all.
 void Lowering::keep_gradients(std::size_t count) {
-  if (!reads_in_place()) return read_by_others_.clear();
   while (read_by_others_.size() > count) {
     schedule_.steps.back().arguments.push_back(at(schedule_.buckets, read_by_others_.front()).gradient);
     read_by_others_.erase(read_by_others_.begin());
