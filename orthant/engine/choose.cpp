@@ -19,7 +19,7 @@ using model::Algorithm;
 using model::ConvTask;
 
 /// Kernels change from version to version: choices of another one do not count.
-constexpr int kernels_revision = 4;
+constexpr int kernels_revision = 5;
 
 std::string machine_key() {
   const kernels::Machine machine = kernels::describe_machine();

@@ -57,6 +57,7 @@ struct WeightTileCall {
   std::int64_t tap_step = 0;  ///< sliding and stacked tiles: weight rows from tap to tap, from row to row
   std::int64_t tail = 0;      ///< lanes of the last vector
   bool add = true;
+  bool stream = false;              ///< without `add`: write around the cache; weights are whole aligned vectors
   Fetch fetch_src{}, fetch_diff{};  ///< once per pixel
 };
 

@@ -30,7 +30,9 @@ HWY_INLINE void add_to(const WeightTileCall& call, const Vector (&sum)[T][V]) {
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
       float* to = call.weights + t * call.weights_step + v * lanes;
-      if (v + 1 < V) {
+      if (call.stream) {
+        hn::Stream(sum[t][v], tag, to);
+      } else if (v + 1 < V) {
         hn::StoreU(call.add ? hn::Add(sum[t][v], hn::LoadU(tag, to)) : sum[t][v], tag, to);
       } else {
         tail.store(call.add ? hn::Add(sum[t][v], tail.load(to)) : sum[t][v], to);

@@ -2,6 +2,9 @@
 
 #include "orthant/base/format.hpp"
 #include "orthant/kernels/rounding.hpp"
+#include "orthant/kernels/streaming.hpp"
+
+#include <hwy/cache_control.h>
 
 #include <algorithm>
 
@@ -39,6 +42,8 @@ WeightsKernel::WeightsKernel(Gather gather, bool bias, bool accumulate, int thre
     blocks_ = choose_blocks(gather_, 1, true);
     rows_ = plan_rows(gather_, blocks_);
   }
+  stream_ = !share_pixels_ && !accumulate && block_count(gather_, blocks_) == gather_.groups &&
+            writes_around_cache(weights_floats(), gather_.out, tiles_.lanes);
 }
 
 std::string WeightsKernel::variant() const {
@@ -117,6 +122,7 @@ void WeightsKernel::run(const Arguments& arguments, int thread) const {
     run_unit(rows, diff, unit, items, own, weights, ahead);
     if (bias_ && index >= shared.lo && index < shared.hi) sum_bias(diff, unit, bias + unit.group * gather_.out);
   }
+  if (stream_) hwy::FlushStream();
 }
 
 WeightsKernel::Ahead WeightsKernel::look_ahead(const Arguments& arguments, const Rows& rows, const Unit& next,
@@ -203,6 +209,7 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
                         .fetch_diff = {.from = ahead.diff.from + done * ahead.diff.step, .step = ahead.diff.step}};
     const std::int64_t most_rows = std::max<std::int64_t>(1, most_terms / length(unit.w));
     std::int64_t left = pairs;
+    call.stream = stream_ && left <= most_rows && is_aligned(call.weights);
     do {
       call.row_count = std::min(left, most_rows);
       functions[length(part) - 1](call);

@@ -76,6 +76,7 @@ class WeightsKernel {
   bool slide_ = false;        ///< a register tile has all taps along w of some channels
   std::int64_t stack_ = 1;    ///< taps along h in a register tile
   bool diff_in_place_ = true;
+  bool stream_ = false;  ///< where a tile of weights is written once
 };
 
 }  // namespace orthant::kernels::direct

@@ -1,5 +1,6 @@
 #include "orthant/kernels/matrix_patches.hpp"
 
+#include "orthant/kernels/rounding.hpp"
 #include "orthant/kernels/team.hpp"
 
 namespace orthant::kernels::matrix {
@@ -7,8 +8,18 @@ namespace {
 
 using tensor::Dim;
 
+/// Every cell of src lies under one tap at most, and every tap on a cell.
+bool is_disjoint(const model::ConvTask& task) {
+  return std::all_of(tensor::spatial_dims.begin(), tensor::spatial_dims.end(), [&](Dim dim) {
+    const std::int64_t size = task.window.size[dim];
+    const std::int64_t end = (task.dst.extents[dim] - 1) * task.window.stride[dim] + size;
+    return task.window.pad_lo[dim] == 0 && end <= task.src.extents[dim] &&
+           (size == 1 || (size <= task.window.stride[dim] && task.window.dilation[dim] == 1));
+  });
+}
+
 bool is_flat(const model::ConvTask& task) {
-  return tensor::taps(task.window) == 1 && task.window.stride == tensor::cube(1) &&
+  return tensor::taps(task.window) == 1 && task.window.stride == tensor::cube(1) && is_disjoint(task) &&
          tensor::spatial(task.src.extents) == tensor::spatial(task.dst.extents) && tensor::is_pixel_list(task.src) &&
          tensor::is_pixel_list(task.dst);
 }
@@ -28,28 +39,41 @@ std::int64_t Patches::dst_offset(std::int64_t line) const {
   return dst.offset + n * dst.strides.n + d * dst.strides.d + h * dst.strides.h;
 }
 
+Patches::Cell Patches::first_cell(std::int64_t line, std::int64_t tap) const {
+  const auto cell = [&](Dim dim, std::int64_t output, std::int64_t k) {
+    return output * window.stride[dim] + k * window.dilation[dim] - window.pad_lo[dim];
+  };
+  return {.n = line / dst.extents.h / dst.extents.d,
+          .d = cell(Dim::d, line / dst.extents.h % dst.extents.d, tap / window.size.w / window.size.h),
+          .h = cell(Dim::h, line % dst.extents.h, tap / window.size.w % window.size.h),
+          .w = cell(Dim::w, 0, tap % window.size.w)};
+}
+
 std::int64_t Patches::src_offset(std::int64_t line, std::int64_t tap) const {
-  if (lines == 1 && taps() == 1) return src.offset;
-  const std::int64_t h = line % dst.extents.h * window.stride.h + tap / window.size.w % window.size.h;
-  const std::int64_t d = line / dst.extents.h % dst.extents.d * window.stride.d + tap / window.size.w / window.size.h;
-  const std::int64_t n = line / dst.extents.h / dst.extents.d;
-  return src.offset + n * src.strides.n + d * src.strides.d + h * src.strides.h + tap % window.size.w * src.strides.w;
+  const auto [n, d, h, w] = first_cell(line, tap);
+  return src.offset + n * src.strides.n + d * src.strides.d + h * src.strides.h + w * src.strides.w;
+}
+
+Patches::Pixels Patches::inside(std::int64_t line, std::int64_t tap) const {
+  if (flat) return {0, line_pixels};
+  const Cell cell = first_cell(line, tap);
+  if (cell.d < 0 || cell.d >= src.extents.d || cell.h < 0 || cell.h >= src.extents.h) return {};
+  const std::int64_t stride = window.stride.w;
+  const std::int64_t begin =
+      std::clamp<std::int64_t>(ceil_div(std::max<std::int64_t>(-cell.w, 0), stride), 0, line_pixels);
+  const std::int64_t end = ceil_div(std::max<std::int64_t>(src.extents.w - cell.w, 0), stride);
+  return {begin, std::clamp(end, begin, line_pixels)};
 }
 
 bool applies(const model::ConvTask& task) {
-  for (const Dim dim : tensor::spatial_dims) {
-    const std::int64_t size = task.window.size[dim];
-    const std::int64_t end = (task.dst.extents[dim] - 1) * task.window.stride[dim] + size;
-    if (task.window.pad_lo[dim] != 0 || end > task.src.extents[dim]) return false;
-    if (size > 1 && (size > task.window.stride[dim] || task.window.dilation[dim] != 1)) return false;
-  }
+  if (task.pass != model::Pass::backward_weights && !is_disjoint(task)) return false;
   const auto packed = [](const tensor::Layout& layout) { return layout.extents.c == 1 || layout.strides.c == 1; };
   return task.groups == 1 && tensor::pixels(task.dst.extents) > 0 && packed(task.src) && packed(task.dst);
 }
 
 Patches patches_of(const model::ConvTask& task) {
-  Patches patches{.src = task.src, .dst = task.dst, .window = task.window};
-  patches.line_pixels = is_flat(task) ? tensor::pixels(task.dst.extents) : task.dst.extents.w;
+  Patches patches{.src = task.src, .dst = task.dst, .window = task.window, .flat = is_flat(task)};
+  patches.line_pixels = patches.flat ? tensor::pixels(task.dst.extents) : task.dst.extents.w;
   patches.lines = tensor::pixels(task.dst.extents) / patches.line_pixels;
   patches.src_step = task.src.strides.w * task.window.stride.w;
   patches.dst_step = task.dst.strides.w;

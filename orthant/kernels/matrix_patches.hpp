@@ -6,11 +6,11 @@
 
 namespace orthant::kernels::matrix {
 
-/// A convolution whose windows do not overlap (1x1, or strides of at least the window): every tap is a matrix product
-/// of pixels. Pixels of dst are counted line by line.
+/// A convolution as a matrix product of pixels per tap. Pixels of dst are counted line by line.
 struct Patches {
   tensor::Layout src, dst;
   tensor::Window window;
+  bool flat = false;  ///< all pixels are one line
   std::int64_t lines = 0;
   std::int64_t line_pixels = 0;
   std::int64_t src_step = 0;  ///< from pixel to pixel of a line
@@ -18,9 +18,14 @@ struct Patches {
 
   [[nodiscard]] std::int64_t pixels() const { return lines * line_pixels; }
   [[nodiscard]] std::int64_t taps() const { return tensor::taps(window); }
-  /// Offsets of a line's first pixel.
+  /// Offsets of a line's first pixel. That of src may lie outside.
   [[nodiscard]] std::int64_t src_offset(std::int64_t line, std::int64_t tap) const;
   [[nodiscard]] std::int64_t dst_offset(std::int64_t line) const;
+  /// The pixels of a line whose cell of src under a tap lies inside.
+  struct Pixels {
+    std::int64_t begin = 0, end = 0;
+  };
+  [[nodiscard]] Pixels inside(std::int64_t line, std::int64_t tap) const;
 
   /// Calls visit(line, first pixel of the line, count) for the pixels [begin, end).
   template <class Visit>
@@ -33,9 +38,17 @@ struct Patches {
       begin += count;
     }
   }
+
+ private:
+  struct Cell {
+    std::int64_t n = 0, d = 0, h = 0, w = 0;
+  };
+  /// Of src: under a tap, for a line's first pixel.
+  [[nodiscard]] Cell first_cell(std::int64_t line, std::int64_t tap) const;
 };
 
-/// True if a task can be run as matrix products.
+/// True if a task can be run as matrix products: a gradient of weights with any window, other passes where windows do
+/// not overlap (1x1, or strides of at least the window) and are not padded.
 bool applies(const model::ConvTask& task);
 Patches patches_of(const model::ConvTask& task);
 

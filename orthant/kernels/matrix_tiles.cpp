@@ -73,7 +73,9 @@ HWY_INLINE void store_sums(const TileCall& call, Vector (&sums)[M][vectors]) {
         value = hn::IfThenElse(hn::Lt(value, hn::Zero(tag)), hn::Mul(value, slope), value);
       }
       float* to = call.c + m * call.c_row + v * lanes;
-      if (whole) {
+      if (call.stream) {
+        hn::Stream(value, tag, to);
+      } else if (whole) {
         hn::StoreU(value, tag, to);
       } else {
         tail.store(value, to);
@@ -82,14 +84,44 @@ HWY_INLINE void store_sums(const TileCall& call, Vector (&sums)[M][vectors]) {
   }
 }
 
+/// Sums of the runs that are done.
 template <int M>
+class Aside {
+ public:
+  /// Takes sums, and zeroes them.
+  HWY_INLINE void take(Vector (&sums)[M][vectors]) {
+    const Tag tag;
+    add_to(sums);
+    holds_ = true;
+#pragma GCC unroll 28
+    for (int i = 0; i < M * vectors; ++i) {
+      hn::Store(sums[i / vectors][i % vectors], tag, at(i));
+      sums[i / vectors][i % vectors] = hn::Zero(tag);
+    }
+  }
+
+  HWY_INLINE void add_to(Vector (&sums)[M][vectors]) {
+    if (!holds_) return;
+#pragma GCC unroll 28
+    for (int i = 0; i < M * vectors; ++i)
+      sums[i / vectors][i % vectors] = hn::Add(sums[i / vectors][i % vectors], hn::Load(Tag(), at(i)));
+  }
+
+ private:
+  HWY_INLINE float* at(int i) { return memory_ + static_cast<std::size_t>(i) * hn::Lanes(Tag()); }
+
+  alignas(64) float memory_[M * vectors * hn::MaxLanes(Tag())];
+  bool holds_ = false;
+};
+
+template <int M, bool by_runs>
 void tile(const TileCall& call) {
   const Tag tag;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   constexpr int bases = (M + base_rows - 1) / base_rows;
   Vector sums[M][vectors];
   load_sums<M>(call, sums);
-  if (call.first) fetch_sums<M>(call);
+  if (call.first && !call.stream) fetch_sums<M>(call);
   const std::int64_t row = call.a_row;
   const std::int64_t step = call.a_step;
   const float* base[bases];
@@ -97,8 +129,12 @@ void tile(const TileCall& call) {
   for (int i = 0; i < bases; ++i) base[i] = call.a + i * base_rows * row;
   const float* b = call.b;
   const float* ahead = call.ahead;
+  Aside<by_runs ? M : 1> aside;
   for (std::int64_t left = call.depth; left > 0; left -= call.ahead_lines, ahead += call.ahead_row) {
     const float* line = ahead;
+    if constexpr (by_runs) {
+      if (left < call.depth || !call.first) aside.take(sums);
+    }
     for (const float* end = b + std::min(left, call.ahead_lines) * vectors * lanes; b != end; b += vectors * lanes) {
       hwy::Prefetch(line);
       line += line_floats;
@@ -115,6 +151,7 @@ void tile(const TileCall& call) {
       for (int i = 0; i < bases; ++i) base[i] += step;
     }
   }
+  if constexpr (by_runs) aside.add_to(sums);
   store_sums<M>(call, sums);
 }
 
@@ -123,7 +160,8 @@ constexpr int rows_in_registers = HWY_TARGET == HWY_AVX3 ? 14 : 6;
 template <int... M>
 void fill(Tiles& tiles, std::integer_sequence<int, M...>) {
   tiles.most_rows = sizeof...(M);
-  ((tiles.rows[M] = &tile<M + 1>), ...);
+  ((tiles.rows[M] = &tile<M + 1, false>), ...);
+  ((tiles.rows_by_runs[M] = &tile<M + 1, true>), ...);
 }
 
 Tiles make_tiles() {

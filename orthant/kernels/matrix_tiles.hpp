@@ -19,6 +19,7 @@ struct TileCall {
   float slope = 1;              ///< with `last`: what negative values are multiplied by
   bool first = true;            ///< otherwise adds to what c holds
   bool last = true;
+  bool stream = false;           ///< write around the cache; rows of c are whole aligned vectors
   const float* ahead = nullptr;  ///< what the next call reads: one cache line is fetched per k
   std::int64_t ahead_row = 0;    ///< from one run of lines to the next
   std::int64_t ahead_lines = 1;  ///< lines of a run
@@ -27,11 +28,14 @@ struct TileCall {
 inline constexpr int most_rows = 14;
 using TileFunction = void (*)(const TileCall&);
 
-/// The register tiles of this machine's instruction set; rows[r - 1] takes r rows.
+/// The register tiles of this machine's instruction set; entry r - 1 takes r rows.
 struct Tiles {
   int panel = 1;      ///< columns of a panel
   int most_rows = 1;  ///< what the register file holds
   std::array<TileFunction, matrix::most_rows> rows{};
+  /// The same for long sums: runs of `ahead_lines` k are summed up one by one and then added. Rounding errors grow with
+  /// the length of a run, and hardly with the number of runs.
+  std::array<TileFunction, matrix::most_rows> rows_by_runs{};
 };
 
 const Tiles& tiles();

@@ -1,20 +1,28 @@
+#include "orthant/kernels/factories.hpp"
 #include "orthant/kernels/matrix_conv.hpp"
 #include "orthant/kernels/matrix_patches.hpp"
 #include "orthant/kernels/matrix_tiles.hpp"
 #include "orthant/kernels/rounding.hpp"
 #include "orthant/kernels/simd.hpp"
+#include "orthant/kernels/streaming.hpp"
 #include "orthant/kernels/team.hpp"
+
+#include <hwy/cache_control.h>
+
+#include <array>
 
 namespace orthant::kernels::matrix {
 namespace {
 
 using model::ConvTask;
 
-constexpr std::int64_t block_pixels = 192;
+constexpr std::int64_t block_pixels = 192;  // about
+// Terms of a sum in a register: rounding errors grow with them, and those of sums in memory hardly.
+constexpr std::int64_t most_terms = 72;
 constexpr std::int64_t most_partial_floats = 1 << 20;
 
 /// diff_weights(tap)[i][o] = sum over pixels of src(tap)[i] * diff_dst[o]. Blocks of pixels of both are cut into panels
-/// in scratch. Threads share the pixels and add up what they have, or, where weights are many, share the columns.
+/// in scratch. Threads share the pixels and add up what they have, or, where weights are many, share taps and columns.
 class WeightGradient final : public Primitive {
  public:
   WeightGradient(const ConvTask& task, int threads)
@@ -27,16 +35,23 @@ class WeightGradient final : public Primitive {
         row_panel_((rows_ + row_panels_ - 1) / row_panels_),
         column_panels_((columns_ + tiles_.panel - 1) / tiles_.panel) {
     const bool few_weights = weights() <= most_partial_floats && patches_.pixels() >= 2048 * threads;
-    by_pixels_ = threads == 1 || few_weights || column_panels_ < threads;
+    by_pixels_ = threads == 1 || few_weights || items() < threads;
+    const std::int64_t pixels = by_pixels_ ? ceil_div(patches_.pixels(), threads) : patches_.pixels();
+    blocks_ = std::max<std::int64_t>(1, (pixels + block_pixels / 2) / block_pixels);
+    block_ = ceil_div(pixels, blocks_);
+    stream_ = blocks_ == 1 && (threads == 1 || !by_pixels_) && !accumulate_ &&
+              writes_around_cache(weights(), columns_, tiles_.panel);
+    if (task.bias) bias_ = make_bias_gradient({.accumulate = task.accumulate, .dst = task.dst}, threads);
   }
 
   [[nodiscard]] std::string name() const override { return "orthant:matrix:" + simd_target(); }
   [[nodiscard]] std::int64_t scratch_bytes() const override {
-    const std::int64_t partial = by_pixels_ ? (threads_ - 1) * weights() : 0;
-    return (threads_ * thread_floats() + partial) * static_cast<std::int64_t>(sizeof(float));
+    return own_floats() * static_cast<std::int64_t>(sizeof(float)) + (bias_ ? bias_->scratch_bytes() : 0);
   }
 
-  void execute(const Context& /*context*/, std::span<void* const> arguments, void* scratch) override {
+  void execute(const Context& context, std::span<void* const> arguments, void* scratch) override {
+    if (bias_)
+      bias_->execute(context, std::array{arguments[1], arguments[3]}, static_cast<float*>(scratch) + own_floats());
     const Memory memory{.src = static_cast<const float*>(arguments[0]),
                         .diff = static_cast<const float*>(arguments[1]),
                         .weights = static_cast<float*>(arguments[2]),
@@ -62,31 +77,45 @@ class WeightGradient final : public Primitive {
     std::int64_t end = 0;
   };
 
+  [[nodiscard]] std::int64_t items() const { return patches_.taps() * column_panels_; }
   [[nodiscard]] std::int64_t weights() const { return patches_.taps() * rows_ * columns_; }
-  [[nodiscard]] std::int64_t diff_floats() const { return column_panels_ * tiles_.panel * block_pixels; }
+  [[nodiscard]] std::int64_t diff_floats() const { return column_panels_ * tiles_.panel * block_; }
   [[nodiscard]] std::int64_t thread_floats() const {
-    constexpr std::int64_t line = 16;
-    return (diff_floats() + row_panels_ * row_panel_ * block_pixels + line - 1) / line * line;
+    return round_up(diff_floats() + row_panels_ * row_panel_ * block_, line_floats);
+  }
+
+  /// Scratch but for that of the bias.
+  [[nodiscard]] std::int64_t own_floats() const {
+    return round_up(threads_ * thread_floats() + (by_pixels_ ? (threads_ - 1) * weights() : 0), line_floats);
   }
 
   void run(const Memory& memory, int part) const {
     Range pixels{0, patches_.pixels()};
-    Range panels{0, column_panels_};
-    Range& cut = by_pixels_ ? pixels : panels;
+    Range items{0, this->items()};
+    Range& cut = by_pixels_ ? pixels : items;
     cut = {share(cut.end, part, threads_), share(cut.end, part + 1, threads_)};
     float* sums = by_pixels_ && part > 0 ? memory.partial + (part - 1) * weights() : memory.weights;
     float* diff = memory.packed + part * thread_floats();
     const bool adds = accumulate_ && sums == memory.weights;
     if (pixels.begin == pixels.end && !adds) std::fill_n(sums, weights(), 0.0F);
-    for (std::int64_t begin = pixels.begin; begin < pixels.end; begin += block_pixels) {
-      const Range block{begin, std::min(begin + block_pixels, pixels.end)};
-      pack_diff(memory, block, panels, diff);
-      for (std::int64_t tap = 0; tap < patches_.taps(); ++tap) {
+    for (std::int64_t begin = pixels.begin; begin < pixels.end; begin += block_) {
+      const Range block{begin, std::min(begin + block_, pixels.end)};
+      pack_diff(memory, block, panels_of(items), diff);
+      for (std::int64_t tap = items.begin / column_panels_; tap * column_panels_ < items.end; ++tap) {
+        const std::int64_t first = tap * column_panels_;
         pack_src(memory, block, tap, diff + diff_floats());
-        add_products(diff, block, panels, begin == pixels.begin && !adds, sums + tap * rows_ * columns_,
-                     ahead_of(memory, block));
+        add_products(diff, block,
+                     {std::max(items.begin - first, std::int64_t{0}), std::min(items.end - first, column_panels_)},
+                     begin == pixels.begin && !adds, sums + tap * rows_ * columns_, ahead_of(memory, block));
       }
     }
+    if (stream_) hwy::FlushStream();
+  }
+
+  /// The panels of columns that some items have.
+  [[nodiscard]] Range panels_of(Range items) const {
+    if (items.begin / column_panels_ != (items.end - 1) / column_panels_) return {0, column_panels_};
+    return {items.begin % column_panels_, (items.end - 1) % column_panels_ + 1};
   }
 
   void pack_diff(const Memory& memory, Range pixels, Range panels, float* to) const {
@@ -107,15 +136,25 @@ class WeightGradient final : public Primitive {
 
   void pack_src(const Memory& memory, Range pixels, std::int64_t tap, float* to) const {
     const std::int64_t depth = pixels.end - pixels.begin;
-    patches_.visit(pixels.begin, pixels.end, [&](std::int64_t line, std::int64_t pixel, std::int64_t count) {
-      pack({.from = memory.src + patches_.src_offset(line, tap) + pixel * patches_.src_step,
+    const auto pack_zeros = [&](std::int64_t count) {
+      for (std::int64_t panel = 0; panel < row_panels_; ++panel)
+        std::fill_n(to + panel * row_panel_ * depth, count * row_panel_, 0.0F);
+      to += count * row_panel_;
+    };
+    patches_.visit(pixels.begin, pixels.end, [&](std::int64_t line, std::int64_t first, std::int64_t count) {
+      const auto [begin, end] = patches_.inside(line, tap);
+      const std::int64_t lo = std::clamp(begin, first, first + count);
+      const std::int64_t hi = std::clamp(end, lo, first + count);
+      pack_zeros(lo - first);
+      pack({.from = memory.src + patches_.src_offset(line, tap) + lo * patches_.src_step,
             .step = patches_.src_step,
-            .depth = count,
+            .depth = hi - lo,
             .columns = rows_,
             .to = to,
             .panel = row_panel_,
             .panel_step = row_panel_ * depth});
-      to += count * row_panel_;
+      to += (hi - lo) * row_panel_;
+      pack_zeros(first + count - hi);
     });
   }
 
@@ -133,7 +172,7 @@ class WeightGradient final : public Primitive {
     }
   };
   [[nodiscard]] Ahead ahead_of(const Memory& memory, Range pixels) const {
-    const std::int64_t first = pixels.end, count = std::min(block_pixels, patches_.pixels() - first);
+    const std::int64_t first = pixels.end, count = std::min(block_, patches_.pixels() - first);
     if (patches_.taps() > 1 || count == 0) return {};
     const std::int64_t diff = dst_at(first), src = src_at(first);
     const std::int64_t diff_floats = dst_at(first + count - 1) + patches_.dst_step - diff;
@@ -152,8 +191,16 @@ class WeightGradient final : public Primitive {
   void add_products(const float* packed, Range pixels, Range panels, bool first, float* sums,
                     const Ahead& ahead) const {
     std::int64_t position = 0;
-    TileCall call{
-        .a_row = 1, .a_step = row_panel_, .depth = pixels.end - pixels.begin, .c_row = columns_, .first = first};
+    const std::int64_t depth = pixels.end - pixels.begin;
+    const std::int64_t run = ceil_div(depth, ceil_div(depth, most_terms));
+    TileCall call{.a_row = 1,
+                  .a_step = row_panel_,
+                  .depth = depth,
+                  .c_row = columns_,
+                  .first = first,
+                  .stream = stream_ && is_aligned(sums),
+                  .ahead_row = run * line_floats,
+                  .ahead_lines = run};
     for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
       const std::int64_t column = panel * tiles_.panel;
       call.b = packed + column * call.depth;
@@ -163,9 +210,7 @@ class WeightGradient final : public Primitive {
         call.c = sums + row * columns_ + column;
         call.ahead = ahead.at(position, call.a);
         position += call.depth * line_floats;
-        call.ahead_row = call.depth * line_floats;
-        call.ahead_lines = call.depth;
-        tiles_.rows[static_cast<std::size_t>(std::min(row_panel_, rows_ - row) - 1)](call);
+        tiles_.rows_by_runs[static_cast<std::size_t>(std::min(row_panel_, rows_ - row) - 1)](call);
       }
     }
   }
@@ -187,12 +232,14 @@ class WeightGradient final : public Primitive {
   std::int64_t row_panels_, row_panel_;
   std::int64_t column_panels_;
   bool by_pixels_ = true;
+  std::int64_t blocks_ = 1, block_ = 1;  ///< of the pixels of a thread, and pixels of one
+  bool stream_ = false;
+  std::unique_ptr<Primitive> bias_;  ///< sums diff_dst; null without a bias
 };
 
 }  // namespace
 
 std::unique_ptr<Primitive> make_weight_gradient(const ConvTask& task, int threads) {
-  if (task.bias) return nullptr;
   return std::make_unique<WeightGradient>(task, threads);
 }
 

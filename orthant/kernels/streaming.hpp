@@ -17,6 +17,13 @@ inline bool writes_around_cache(const tensor::Layout& dst, std::int64_t lanes) {
          });
 }
 
+/// The same for a gradient of weights, which the optimizer reads when that of other layers has come: `columns` of them
+/// lie side by side.
+inline bool writes_around_cache(std::int64_t weights, std::int64_t columns, std::int64_t lanes) {
+  constexpr std::int64_t least_floats = 128 * 1024;
+  return weights >= least_floats && columns % lanes == 0;
+}
+
 inline bool is_aligned(const float* memory) { return reinterpret_cast<std::uintptr_t>(memory) % 64 == 0; }
 
 }  // namespace orthant::kernels

@@ -48,7 +48,7 @@ struct Finish {
 };
 
 /// All channels of one box; in(c) and out(c) find its cells from channel c on.
-template <class D, class H, class W, bool to_dst, class In, class Out>
+template <class D, class H, class W, bool to_dst, bool stream, class In, class Out>
 HWY_INLINE void map_channels(const MapCall& call, In in, Out out) {
   const Tag tag;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
@@ -59,8 +59,10 @@ HWY_INLINE void map_channels(const MapCall& call, In in, Out out) {
     const auto from = in(c);
     const auto to = out(c);
     map_box<D, H, W>([&](int i) HWY_ATTR { return hn::LoadU(tag, from.template at<H::in, W::in>(i)); },
-                     [&](int j, Vector value)
-                         HWY_ATTR { hn::StoreU(finish(value, bias), tag, to.template at<H::out, W::out>(j)); });
+                     [&](int j, Vector value) HWY_ATTR {
+                       float* const cell = to.template at<H::out, W::out>(j);
+                       stream ? hn::Stream(finish(value, bias), tag, cell) : hn::StoreU(finish(value, bias), tag, cell);
+                     });
   }
   if (hn::MaxLanes(tag) == 1 || c == call.channels) return;
   const direct::HWY_NAMESPACE::Tail tail(call.channels - c);
@@ -72,6 +74,22 @@ HWY_INLINE void map_channels(const MapCall& call, In in, Out out) {
                        HWY_ATTR { tail.store(finish(value, bias), to.template at<H::out, W::out>(j)); });
 }
 
+template <class D, class H, class W, bool to_dst, bool stream>
+HWY_INLINE void map_boxes(const MapCall& call) {
+  const float* in = call.in;
+  float* out = call.out;
+  for (std::int64_t box = 0; box < call.boxes; ++box, in += call.in_next, out += call.out_next) {
+    map_channels<D, H, W, to_dst, stream>(
+        call,
+        [&](std::int64_t c) {
+          return Strided<const float>{in + c, call.in_steps};
+        },
+        [&](std::int64_t c) {
+          return Strided<float>{out + c, call.out_steps};
+        });
+  }
+}
+
 enum class Clipped { none, in, out };
 
 template <class D, class H, class W, Clipped clipped = Clipped::none>
@@ -79,7 +97,7 @@ void map(const MapCall& call) {
   constexpr bool to_dst = clipped == Clipped::out;
   if constexpr (clipped == Clipped::in) {
     if (call.in == nullptr) {
-      map_channels<D, H, W, to_dst>(
+      map_channels<D, H, W, to_dst, false>(
           call,
           [&](std::int64_t c) {
             return Listed<const float>{call.in_cells, c};
@@ -92,7 +110,7 @@ void map(const MapCall& call) {
   }
   if constexpr (clipped == Clipped::out) {
     if (call.out == nullptr) {
-      map_channels<D, H, W, to_dst>(
+      map_channels<D, H, W, to_dst, false>(
           call,
           [&](std::int64_t c) {
             return Strided<const float>{call.in + c, call.in_steps};
@@ -103,18 +121,10 @@ void map(const MapCall& call) {
       return;
     }
   }
-  const float* in = call.in;
-  float* out = call.out;
-  for (std::int64_t box = 0; box < call.boxes; ++box, in += call.in_next, out += call.out_next) {
-    map_channels<D, H, W, to_dst>(
-        call,
-        [&](std::int64_t c) {
-          return Strided<const float>{in + c, call.in_steps};
-        },
-        [&](std::int64_t c) {
-          return Strided<float>{out + c, call.out_steps};
-        });
+  if constexpr (clipped == Clipped::none) {
+    if (call.stream) return map_boxes<D, H, W, to_dst, true>(call);
   }
+  map_boxes<D, H, W, to_dst, false>(call);
 }
 
 template <bool D, bool H, bool W>

@@ -23,6 +23,7 @@ struct MapCall {
   std::int64_t in_next = 0, out_next = 0;  ///< from box to box
   const float* bias = nullptr;             ///< points_to_dst only: per channel, or null
   float slope = 1;                         ///< points_to_dst only: factor of negative results
+  bool stream = false;  ///< maps of weights only: write around the cache; `out` is whole aligned vectors
 };
 
 using Map = void (*)(const MapCall&);

@@ -3,9 +3,12 @@
 #include "orthant/kernels/machine.hpp"
 #include "orthant/kernels/rounding.hpp"
 #include "orthant/kernels/simd.hpp"
+#include "orthant/kernels/streaming.hpp"
 #include "orthant/kernels/team.hpp"
 #include "orthant/kernels/winograd.hpp"
 #include "orthant/kernels/winograd_scratch.hpp"
+
+#include <hwy/cache_control.h>
 
 #include <algorithm>
 
@@ -59,6 +62,7 @@ class WeightGradient final : public Primitive {
   std::int64_t whole_, split_;
   int parts_ = 1;
   std::int64_t slot_floats_;
+  bool stream_;                                                 ///< diff_weights
   std::int64_t in_row_, in_point_, out_point_, weights_point_;  ///< floats from tile to tile, and of one point
   direct::WeightTiles tiles_;
   std::unique_ptr<Primitive> bias_;  ///< sums diff_dst; null without a bias
@@ -96,6 +100,7 @@ WeightGradient::WeightGradient(const model::ConvTask& task, int threads)
   if (parts_ == 1) split_ = 0;
   whole_ = blocks - split_;
   slot_floats_ = tiling_.taps() * in_block_ * out_block_;
+  stream_ = writes_around_cache(groups_ * tiling_.taps() * in_ * out_, out_, lanes_);
   weights_at_ = scratch_.per_thread(points_ * weights_point_, threads);
   in_points_at_ = scratch_.per_thread(points_ * in_point_, threads);
   out_points_at_ = scratch_.per_thread(points_ * out_point_, threads);
@@ -193,7 +198,8 @@ void WeightGradient::finish(const Thread& memory, const Item& item, float* diff_
                                   .channels = item.out_count,
                                   .boxes = item.in_count,
                                   .in_next = out_block_,
-                                  .out_next = in_place ? out_ : out_block_});
+                                  .out_next = in_place ? out_ : out_block_,
+                                  .stream = in_place && stream_ && is_aligned(place)});
 }
 
 /// One tap of a block: its diff_weights become, or gain, the sum of `count` slots.
@@ -233,6 +239,7 @@ void WeightGradient::execute(const Context& context, std::span<void* const> argu
         for (std::int64_t tap = 0; tap < tiling_.taps(); ++tap)
           add_slots(item, tap, slots + item.slot * slot_floats_, 1, diff_weights);
       }
+      if (stream_) hwy::FlushStream();
     });
   };
   if (whole_ > 0) run_items(0, whole_);
