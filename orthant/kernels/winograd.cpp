@@ -14,17 +14,40 @@ std::size_t index_of(Dim dim) { return static_cast<std::size_t>(dim) - static_ca
 
 using Triple = std::array<std::int64_t, 3>;
 
+/// Sets what follows from the layouts and the dims with three taps.
+void cut_into_tiles(Tiling& tiling) {
+  for (const Dim dim : spatial_dims) {
+    const std::size_t i = index_of(dim);
+    tiling.tiles[i] = tiling.three[i] ? (tiling.dst.extents[dim] + 1) / 2 : tiling.dst.extents[dim];
+  }
+  tiling.maps = transforms(tiling.three[0], tiling.three[1], tiling.three[2]);
+}
+
 Tiling make_tiling(const tensor::Layout& src, const tensor::Layout& dst, const tensor::Window& window,
                    const tensor::Extent3& pad) {
   Tiling tiling{.src = src, .dst = dst};
   for (const Dim dim : spatial_dims) {
-    const std::size_t i = index_of(dim);
-    tiling.three[i] = window.size[dim] == 3;
-    tiling.pad[i] = pad[dim];
-    tiling.tiles[i] = tiling.three[i] ? (dst.extents[dim] + 1) / 2 : dst.extents[dim];
+    tiling.three[index_of(dim)] = window.size[dim] == 3;
+    tiling.pad[index_of(dim)] = pad[dim];
   }
-  tiling.maps = transforms(tiling.three[0], tiling.three[1], tiling.three[2]);
+  cut_into_tiles(tiling);
   return tiling;
+}
+
+void keep_cells(tensor::Layout& layout, Dim dim, std::int64_t first, std::int64_t count) {
+  layout.offset += first * layout.strides[dim];
+  layout.extents[dim] = count;
+}
+
+/// One plane of dst across `dim`, which a single plane of src reaches.
+Tiling plane_tiling(const Tiling& whole, Dim dim, std::int64_t dst, std::int64_t src) {
+  Tiling plane = whole;
+  keep_cells(plane.dst, dim, dst, 1);
+  keep_cells(plane.src, dim, src, 1);
+  plane.three[index_of(dim)] = false;
+  plane.pad[index_of(dim)] = 0;
+  cut_into_tiles(plane);
+  return plane;
 }
 
 int power(int base, const Tiling& tiling) {
@@ -177,6 +200,34 @@ Tiling backward_data_tiling(const model::ConvTask& task) {
   tensor::Extent3 pad;
   for (const Dim dim : spatial_dims) pad[dim] = task.window.size[dim] - 1 - task.window.pad_lo[dim];
   return make_tiling(task.dst, task.src, task.window, pad);
+}
+
+std::vector<TilingPart> cut_off_planes(const Tiling& tiling) {
+  std::vector<TilingPart> parts{{.tiling = tiling}};
+  const int plane_points = tiling.points() / 4;
+  if (plane_points == 1) return parts;
+  const auto i =
+      static_cast<std::size_t>(std::find(tiling.three.begin(), tiling.three.end(), true) - tiling.three.begin());
+  const Dim dim = spatial_dims[i];
+  const std::int64_t src = tiling.src.extents[dim], dst = tiling.dst.extents[dim];
+  // Tap 2 of the first plane lies on the first cell of src, tap 0 of the last one on the last cell.
+  const std::int64_t most_first = tiling.pad[i] == 2 ? 1 : 0;
+  const std::int64_t most_last = dst - tiling.pad[i] == src ? 1 : 0;
+  std::int64_t first = 0, last = 0;
+  const auto cost = [&](std::int64_t one, std::int64_t other) { return (dst - one - other + 1) / 2 * 4 + one + other; };
+  for (const std::int64_t one : {std::int64_t{0}, most_first}) {
+    for (const std::int64_t other : {std::int64_t{0}, most_last}) {
+      if (one + other >= dst || cost(one, other) >= cost(first, last)) continue;
+      first = one;
+      last = other;
+    }
+  }
+  keep_cells(parts.front().tiling.dst, dim, first, dst - first - last);
+  parts.front().tiling.pad[i] -= first;
+  cut_into_tiles(parts.front().tiling);
+  if (first > 0) parts.push_back({plane_tiling(tiling, dim, 0, 0), 3 * plane_points});
+  if (last > 0) parts.push_back({plane_tiling(tiling, dim, dst - 1, src - 1), 0});
+  return parts;
 }
 
 void src_to_points(const Tiling& tiling, const Block& block, const float* src, const float* zeros,

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <memory>
+#include <vector>
 
 namespace orthant::kernels::winograd {
 
@@ -49,6 +50,17 @@ struct Tiling {
 /// `src` and `dst` of the convolution to run; backward_data swaps them and mirrors the padding.
 Tiling forward_tiling(const model::ConvTask& task);
 Tiling backward_data_tiling(const model::ConvTask& task);
+
+/// Tiles of a part of dst, and their first point among those of the whole: weights are transformed once.
+struct TilingPart {
+  Tiling tiling;
+  int first_point = 0;
+};
+
+/// Without the first and the last plane of dst across the first dim with three taps, where only one tap of these lies
+/// inside and there are fewer tiles without them: such a plane is a part of its own, with a quarter of the points. The
+/// gradients that a rank has for its neighbours' cells are such planes.
+std::vector<TilingPart> cut_off_planes(const Tiling& tiling);
 
 /// Tiles that a thread transforms and multiplies at a time.
 struct Block {

@@ -12,11 +12,10 @@
 namespace orthant::kernels::winograd {
 namespace {
 
-/// How tiles and channels are cut so that a block stays in the second-level cache.
+/// How tiles are cut so that a block stays in the second-level cache.
 struct Blocking {
-  std::int64_t tiles = 1;        ///< per block
-  std::int64_t in = 1, out = 1;  ///< channels at a time; out is a multiple of the panel
-  std::int64_t blocks = 1;       ///< of tiles
+  std::int64_t tiles = 1;   ///< per block
+  std::int64_t blocks = 1;  ///< of tiles
 };
 
 /// Forward, and backward_data as the forward of its mirror image: transform a block of tiles, multiply point by point,
@@ -31,6 +30,7 @@ class Gather final : public Primitive {
  private:
   struct Thread;
   struct Item;
+  struct Part;
   /// Output channels that are computed together, in all tiles; whole vectors.
   struct Outputs {
     std::int64_t first = 0, count = 0;
@@ -38,13 +38,14 @@ class Gather final : public Primitive {
   void transform_weights(const float* weights, const Outputs& outputs, float* transformed, float* transposed,
                          int thread, int team) const;
   void transpose(const float* weights, std::int64_t channels, std::int64_t columns, float* transposed) const;
+  const Part& add_part(const TilingPart& added);
   void run(const Thread& memory, const Item& item) const;
   void multiply(const Thread& memory, const Item& item, std::int64_t in_first) const;
   void multiply_panel(direct::TileCall call, std::int64_t tiles, std::int64_t vectors, const float* next) const;
   [[nodiscard]] Item item_at(std::int64_t index, const Outputs& outputs) const;
   [[nodiscard]] std::int64_t panel_offset(std::int64_t group, int point, const Outputs& outputs, std::int64_t o) const;
 
-  Tiling tiling_;
+  Tiling tiling_;  ///< of the whole
   bool backward_;
   bool bias_;
   float slope_;
@@ -53,9 +54,11 @@ class Gather final : public Primitive {
   int points_;
   direct::Tiles tiles_;
   std::int64_t lanes_, panel_, padded_out_;
-  Blocking blocking_;
-  std::int64_t in_row_, in_point_, out_point_;  ///< floats from tile to tile, and of one point of a block
-  bool fetches_;                                ///< transformed weights that do not stay in the second-level cache
+  std::int64_t most_in_, most_out_;  ///< channels at a time; those of the output are a multiple of the panel
+  std::int64_t in_row_;              ///< floats from tile to tile
+  std::vector<Part> parts_;
+  std::int64_t blocks_ = 0;  ///< of all parts
+  bool fetches_;             ///< transformed weights that do not stay in the second-level cache
   Scratch scratch_;
   std::int64_t weights_at_, transposed_at_, in_points_at_, out_points_at_, zeros_at_, trash_at_;
 };
@@ -72,8 +75,17 @@ struct Gather::Thread {
   float* trash;
 };
 
+struct Gather::Part {
+  Tiling tiling;
+  int first_point = 0;
+  int points = 1;
+  Blocking blocking;
+  std::int64_t in_point = 0, out_point = 0;  ///< floats of one point of a block
+};
+
 /// A block of tiles of one group.
 struct Gather::Item {
+  const Part& part;
   std::int64_t group = 0;
   Block block{};
   Outputs outputs{};
@@ -82,25 +94,16 @@ struct Gather::Item {
 constexpr std::int64_t skew = 16;             // floats between points, so that they do not fall into one cache set
 constexpr std::int64_t transposed_rows = 64;  // reduction channels that are transposed at a time
 
-struct Channels {
-  std::int64_t in, out, panel;
-  std::int64_t rows;  ///< of a register tile
-};
-
-Blocking choose_blocking(const Tiling& tiling, const Channels& channels, std::int64_t threads) {
-  const std::int64_t most_channels = tiling.points() == max_points ? 128 : 256;
+/// `channels` of input and output are at a tile's points; a register tile has `rows` tiles.
+Blocking choose_blocking(const Tiling& tiling, std::int64_t channels, std::int64_t rows, std::int64_t threads) {
   const std::int64_t cache_floats = second_level_cache_bytes() / 8 * 5 / static_cast<std::int64_t>(sizeof(float));
-  Blocking blocking;
-  blocking.in = std::min(channels.in, most_channels);
-  blocking.out = std::min(round_up(channels.out, channels.panel), round_up(most_channels, channels.panel));
-  const std::int64_t rows = channels.rows;
-  const std::int64_t fits = cache_floats / (tiling.points() * (blocking.in + blocking.out));
+  const std::int64_t fits = cache_floats / (tiling.points() * channels);
   const std::int64_t most = std::clamp<std::int64_t>(fits / rows * rows, rows, 8 * rows);
   // Enough blocks for all threads, as equal as can be.
   const std::int64_t count = tiling.count();
   std::int64_t blocks = ceil_div(count, most);
   while (blocks % threads != 0 && blocks < 8 * threads && blocks < count) ++blocks;
-  blocking.tiles = ceil_div(count, blocks);
+  Blocking blocking{.tiles = ceil_div(count, blocks)};
   if (blocking.tiles > 2 * rows) blocking.tiles = std::min(round_up(blocking.tiles, rows), most);
   blocking.blocks = ceil_div(count, blocking.tiles);
   return blocking;
@@ -120,19 +123,34 @@ Gather::Gather(const model::ConvTask& task, int threads)
       lanes_(tiles_.lanes),
       panel_(lanes_ * (tiles_.rows[3] >= 6 ? 4 : 2)),
       padded_out_(round_up(out_, lanes_)) {
-  const int rows = tiles_.rows[static_cast<std::size_t>(std::min(panel_, padded_out_) / lanes_ - 1)];
-  blocking_ = choose_blocking(tiling_, {.in = in_, .out = out_, .panel = panel_, .rows = rows}, threads);
-  in_row_ = round_up(blocking_.in, lanes_);
-  in_point_ = blocking_.tiles * in_row_ + skew;
-  out_point_ = blocking_.tiles * blocking_.out + skew;
-  const std::int64_t weights = groups_ * points_ * in_ * std::min(blocking_.out, padded_out_);
+  const std::int64_t most_channels = points_ == max_points ? 128 : 256;
+  most_in_ = std::min(in_, most_channels);
+  most_out_ = std::min(round_up(out_, panel_), round_up(most_channels, panel_));
+  in_row_ = round_up(most_in_, lanes_);
+  std::int64_t in_floats = 0, out_floats = 0;
+  for (const TilingPart& part : cut_off_planes(tiling_)) {
+    const Part& added = add_part(part);
+    in_floats = std::max(in_floats, added.points * added.in_point);
+    out_floats = std::max(out_floats, added.points * added.out_point);
+  }
+  const std::int64_t weights = groups_ * points_ * in_ * std::min(most_out_, padded_out_);
   fetches_ = weights * static_cast<std::int64_t>(sizeof(float)) > second_level_cache_bytes() / 4;
   weights_at_ = scratch_.shared(weights);
   transposed_at_ = scratch_.per_thread(backward_ ? tiling_.taps() * transposed_rows * panel_ : 0, threads);
-  in_points_at_ = scratch_.per_thread(points_ * in_point_, threads);
-  out_points_at_ = scratch_.per_thread(points_ * out_point_, threads);
+  in_points_at_ = scratch_.per_thread(in_floats, threads);
+  out_points_at_ = scratch_.per_thread(out_floats, threads);
   zeros_at_ = scratch_.shared(round_up(in_, lanes_));
   trash_at_ = scratch_.per_thread(round_up(out_, lanes_), threads);
+}
+
+const Gather::Part& Gather::add_part(const TilingPart& added) {
+  const int rows = tiles_.rows[static_cast<std::size_t>(std::min(panel_, padded_out_) / lanes_ - 1)];
+  Part part{.tiling = added.tiling, .first_point = added.first_point, .points = added.tiling.points()};
+  part.blocking = choose_blocking(part.tiling, most_in_ + most_out_, rows, threads_);
+  part.in_point = part.blocking.tiles * in_row_ + skew;
+  part.out_point = part.blocking.tiles * most_out_ + skew;
+  blocks_ += part.blocking.blocks;
+  return parts_.emplace_back(std::move(part));
 }
 
 /// Where the panel from output o of `outputs` on begins: [group][point][panel][in][lanes of the panel].
@@ -205,20 +223,22 @@ void Gather::multiply_panel(direct::TileCall call, std::int64_t tiles, std::int6
 void Gather::multiply(const Thread& memory, const Item& item, std::int64_t in_first) const {
   const direct::Run run{};
   const auto width_at = [&](std::int64_t o) { return std::min(panel_, item.outputs.count - o); };
+  const Part& part = item.part;
   const auto panel_at = [&](int point, std::int64_t o) {
-    return memory.weights + panel_offset(item.group, point, item.outputs, o) + in_first * width_at(o);
+    return memory.weights + panel_offset(item.group, part.first_point + point, item.outputs, o) +
+           in_first * width_at(o);
   };
-  for (int p = 0; p < points_; ++p) {
+  for (int p = 0; p < part.points; ++p) {
     for (std::int64_t o = 0; o < item.outputs.count; o += panel_) {
       const bool last = o + panel_ >= item.outputs.count;
-      const direct::TileCall call{.src = memory.in_points + p * in_point_,
+      const direct::TileCall call{.src = memory.in_points + p * part.in_point,
                                   .src_step = in_row_,
                                   .runs = &run,
                                   .run_count = 1,
-                                  .run_length = std::min(blocking_.in, in_ - in_first),
+                                  .run_length = std::min(most_in_, in_ - in_first),
                                   .weights = panel_at(p, o),
-                                  .dst = memory.out_points + p * out_point_ + o,
-                                  .dst_step = blocking_.out,
+                                  .dst = memory.out_points + p * part.out_point + o,
+                                  .dst_step = most_out_,
                                   .tail = lanes_,
                                   .first = in_first == 0,
                                   .last = false};
@@ -228,36 +248,42 @@ void Gather::multiply(const Thread& memory, const Item& item, std::int64_t in_fi
 }
 
 void Gather::run(const Thread& memory, const Item& item) const {
-  for (std::int64_t in_first = 0; in_first < in_; in_first += blocking_.in) {
-    src_to_points(tiling_, item.block, memory.src + item.group * in_ + in_first, memory.zeros,
+  const Part& part = item.part;
+  for (std::int64_t in_first = 0; in_first < in_; in_first += most_in_) {
+    src_to_points(part.tiling, item.block, memory.src + item.group * in_ + in_first, memory.zeros,
                   {.memory = memory.in_points,
-                   .point_step = in_point_,
+                   .point_step = part.in_point,
                    .tile_step = in_row_,
-                   .channels = std::min(blocking_.in, in_ - in_first)});
+                   .channels = std::min(most_in_, in_ - in_first)});
     multiply(memory, item, in_first);
   }
   const std::int64_t channel = item.group * out_ + item.outputs.first;
-  points_to_dst(tiling_, item.block,
+  points_to_dst(part.tiling, item.block,
                 {.memory = memory.out_points,
-                 .point_step = out_point_,
-                 .tile_step = blocking_.out,
+                 .point_step = part.out_point,
+                 .tile_step = most_out_,
                  .channels = std::min(item.outputs.count, out_ - item.outputs.first)},
                 memory.dst + channel,
                 {.bias = bias_ ? memory.bias + channel : nullptr, .slope = slope_, .outside = memory.trash});
 }
 
 Gather::Item Gather::item_at(std::int64_t index, const Outputs& outputs) const {
-  const std::int64_t first = index % blocking_.blocks * blocking_.tiles;
-  return {.group = index / blocking_.blocks,
-          .block = {.first = first, .tiles = std::min(blocking_.tiles, tiling_.count() - first)},
+  const std::int64_t group = index / blocks_;
+  std::int64_t block = index % blocks_;
+  auto part = parts_.begin();
+  for (; block >= part->blocking.blocks; ++part) block -= part->blocking.blocks;
+  const std::int64_t first = block * part->blocking.tiles;
+  return {.part = *part,
+          .group = group,
+          .block = {.first = first, .tiles = std::min(part->blocking.tiles, part->tiling.count() - first)},
           .outputs = outputs};
 }
 
 void Gather::execute(const Context&, std::span<void* const> arguments, void* scratch) {
   auto* memory = static_cast<float*>(scratch);
   std::fill_n(memory + zeros_at_, round_up(in_, lanes_), 0.0F);
-  for (Outputs outputs{0, 0}; outputs.first < padded_out_; outputs.first += blocking_.out) {
-    outputs.count = std::min(blocking_.out, padded_out_ - outputs.first);
+  for (Outputs outputs{0, 0}; outputs.first < padded_out_; outputs.first += most_out_) {
+    outputs.count = std::min(most_out_, padded_out_ - outputs.first);
     run_team(threads_, [&](int thread, int team) {
       transform_weights(static_cast<const float*>(arguments[1]), outputs, memory + weights_at_,
                         scratch_.of_thread(memory, transposed_at_, thread), thread, team);
@@ -271,7 +297,7 @@ void Gather::execute(const Context&, std::span<void* const> arguments, void* scr
                        .out_points = scratch_.of_thread(memory, out_points_at_, thread),
                        .zeros = memory + zeros_at_,
                        .trash = scratch_.of_thread(memory, trash_at_, thread)};
-      const std::int64_t items = groups_ * blocking_.blocks;
+      const std::int64_t items = groups_ * blocks_;
       for (std::int64_t index = share(items, thread, team); index < share(items, thread + 1, team); ++index)
         run(own, item_at(index, outputs));
     });
