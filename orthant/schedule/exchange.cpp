@@ -122,23 +122,29 @@ void Lowering::emit_finish(int index) {
                              .arguments = buffers_of(exchange)});
 }
 
-void Lowering::finish(Pending pending) {
+/// Waits for an exchange, and does what remains.
+void Lowering::settle(Pending pending) {
   if (pending.exchange < 0) return;
-  // Another stage takes what it is sent when it gets there, which may be much later.
-  const bool only_sends = at(schedule_.exchanges, pending.exchange).receives.empty();
-  if (stages_ > 1 && only_sends && !settling_sends_) {
-    unsettled_sends_.push_back(std::move(pending));
-    return;
-  }
   emit_finish(pending.exchange);
   for (Step& step : pending.after) schedule_.steps.push_back(std::move(step));
 }
 
-void Lowering::flush_sends() {
-  settling_sends_ = true;
-  for (Pending& pending : unsettled_sends_) finish(std::move(pending));
+/// The same, but who only sends does not wait until that is taken: it does after the next messages that it gets, when
+/// those who sent them have most likely taken theirs. Another stage takes what it is sent when it gets there, which may
+/// be much later.
+void Lowering::finish(Pending pending) {
+  if (pending.exchange < 0) return;
+  if (at(schedule_.exchanges, pending.exchange).receives.empty()) {
+    unsettled_sends_.push_back(std::move(pending));
+    return;
+  }
+  settle(std::move(pending));
+  if (stages_ == 1) settle_sends();
+}
+
+void Lowering::settle_sends() {
+  for (Pending& pending : unsettled_sends_) settle(std::move(pending));
   unsettled_sends_.clear();
-  settling_sends_ = false;
 }
 
 /// Room for the doubles of every rank of a group, in rank order; the piece returned is this rank's.

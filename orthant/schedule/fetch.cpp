@@ -145,15 +145,17 @@ Returning Lowering::give_back(const std::string& name, Kind kind, const Tensor& 
 }
 
 /// What the unit reads of its source `index`: in place where there is room for it, else gathered.
-Tensor Lowering::fetch(const Unit& unit, std::size_t index) {
+Fetching Lowering::begin_fetch(const Unit& unit, std::size_t index) {
   const int source = unit.srcs[index];
   NodeValue& value = at(micro_->values, source);
   const tensor::Traffic traffic = traffic_of(unit, index);
   const std::string& name = node(source).name;
   const bool residual = index >= node(unit.main).srcs.size();
   if (residual || !at(micro_->in_place, unit.main)[index]) {
-    return gather(name + ".for." + node(unit.main).name, kind_of(unit, index), value.own, traffic);
+    return {.pending = {},
+            .tensor = gather(name + ".for." + node(unit.main).name, kind_of(unit, index), value.own, traffic)};
   }
+  Fetching fetching;
   if (!value.filled) {
     value.filled = true;
     const auto& filled = at(micro_->filled, source);
@@ -165,10 +167,17 @@ Tensor Lowering::fetch(const Unit& unit, std::size_t index) {
     Placed receives;
     for (const tensor::Move& move : moves.sends) sends.emplace_back(move.peer, part_of(value.own, move.box));
     for (const tensor::Move& move : moves.receives) receives.emplace_back(move.peer, part_of(value.stored, move.box));
-    finish(start(name + ".halo", kind_of(unit, index), sends, receives, false));
+    fetching.pending = start(name + ".halo", kind_of(unit, index), sends, receives, false);
   }
   const Boxes boxes = traffic.wanted(rank_);
-  return boxes.empty() ? Tensor{} : as_tensor(part_of(value.stored, boxes.front()));
+  if (!boxes.empty()) fetching.tensor = as_tensor(part_of(value.stored, boxes.front()));
+  return fetching;
+}
+
+Tensor Lowering::fetch(const Unit& unit, std::size_t index) {
+  Fetching fetching = begin_fetch(unit, index);
+  finish(std::move(fetching.pending));
+  return fetching.tensor;
 }
 
 }  // namespace orthant::schedule

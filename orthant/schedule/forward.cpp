@@ -158,16 +158,53 @@ NodeValue Lowering::forward(const Unit& unit, const model::ConvTranspose& op) {
   return y;
 }
 
+/// Cuts dst cells into those that look at nothing but this rank's own cells of the source, and, after them, the rest.
+std::vector<tensor::Box> Lowering::slabs_of(const Unit& unit, const model::Pool& op, tensor::Box box) const {
+  const tensor::Box& own = at(micro_->values, unit.srcs[0]).own.box;
+  const auto reads_own = [&](tensor::Dim dim, std::int64_t cell) {
+    tensor::Box slab = box;
+    slab.set(dim, {cell, cell + 1});
+    const tensor::Range read =
+        tensor::cells_read(op.window, slab, node(unit.srcs[0]).shape, node(unit.main).shape)[dim];
+    return own[dim].lo <= read.lo && read.hi <= own[dim].hi;
+  };
+  std::vector<tensor::Box> slabs;
+  for (const tensor::Dim dim : tensor::spatial_dims) {
+    const tensor::Range all = box[dim];
+    tensor::Range inside = all;
+    while (inside.lo < inside.hi && !reads_own(dim, inside.lo)) ++inside.lo;
+    while (inside.lo < inside.hi && !reads_own(dim, inside.hi - 1)) --inside.hi;
+    for (const tensor::Range rest : {tensor::Range{all.lo, inside.lo}, tensor::Range{inside.hi, all.hi}}) {
+      tensor::Box slab = box;
+      slab.set(dim, rest);
+      if (!tensor::is_empty(slab)) slabs.push_back(slab);
+    }
+    box.set(dim, inside);
+  }
+  slabs.insert(slabs.begin(), box);
+  return slabs;
+}
+
+/// Averages of this rank's own cells are taken while others travel. (Maxima are not: where they lie is one piece.)
 NodeValue Lowering::forward(const Unit& unit, const model::Pool& op) {
-  const Tensor x = at(micro_->sources, unit.main) = fetch(unit);
+  Fetching fetching = begin_fetch(unit);
+  const Tensor x = at(micro_->sources, unit.main) = fetching.tensor;
   const NodeValue y = dst(unit);
-  if (y.own.empty()) return y;
+  std::vector<tensor::Box> slabs{y.own.box};
+  if (fetching.pending.exchange >= 0 && op.kind == model::PoolKind::average) slabs = slabs_of(unit, op, y.own.box);
+  if (slabs.size() == 1) finish(std::exchange(fetching.pending, {}));
   int& argmax = at(micro_->extra, unit.out);
-  if (op.kind == model::PoolKind::max) {
+  if (op.kind == model::PoolKind::max && !y.own.empty()) {
     const std::int64_t bytes = base::checked_mul(tensor::volume(y.own.box), model::argmax_bytes(op.window));
     argmax = add_buffer(node(unit.main).name + ".argmax", bytes);
   }
-  emit(unit.main, "forward", pool_task(unit, op, x.all, y.own), {x.all.buffer, y.own.buffer, argmax});
+  for (const tensor::Box& slab : slabs) {
+    const bool own = &slab == &slabs.front();
+    if (!own) finish(std::exchange(fetching.pending, {}));
+    if (tensor::is_empty(slab)) continue;
+    emit(unit.main, own ? "forward" : "forward_edge", pool_task(unit, op, x.all, part_of(y.own, slab)),
+         {x.all.buffer, y.own.buffer, argmax});
+  }
   return y;
 }
 
@@ -369,6 +406,7 @@ void Lowering::loss() {
       (static_cast<std::int64_t>(graph_.loss.terms.size()) + 1) * static_cast<std::int64_t>(sizeof(double));
   schedule_.losses.push_back(add_buffer("loss", loss_bytes, true));
   const Tensor fetched = gather("output.for.loss", Kind::redistribution, value.own, traffic);
+  if (stages_ == 1) settle_sends();  // from here on gradients are written over what was sent
   const Value output = dense_output(fetched.all);
 
   Value target{.buffer = -1, .box = output.box, .layout = {}};

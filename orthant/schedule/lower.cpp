@@ -81,7 +81,7 @@ Schedule Lowering::run() {
   phase_ = Phase::update;
   finish_parameters();
   spread_losses();
-  flush_sends();
+  settle_sends();
   find_lifetimes();
   return std::move(schedule_);
 }

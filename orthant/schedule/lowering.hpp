@@ -54,6 +54,12 @@ struct Pending {
   std::vector<Value> arrived;  ///< where `after` takes from
 };
 
+/// What a step reads of a source, complete after `pending`: this rank's own cells are there before.
+struct Fetching {
+  Pending pending;
+  Tensor tensor;
+};
+
 /// A gradient on its way to the owners of a source: `own` is this rank's, complete after `pending`.
 struct Returning {
   Pending pending;
@@ -107,14 +113,16 @@ class Lowering {
   using Placed = std::vector<std::pair<int, Value>>;  ///< what goes to or comes from a rank
   Pending start(const std::string& name, Kind kind, const Placed& sends, const Placed& receives, bool accumulate,
                 bool in_place = false);
+  void settle(Pending pending);
   void finish(Pending pending);
+  void settle_sends();
   int emit_start(Exchange exchange);
   void emit_finish(int index);
-  void flush_sends();
   int add_sums(const std::string& name, std::int64_t count, const std::vector<int>& ranks);
   int add_up(const std::string& name, Kind kind, int mine, std::int64_t count, const std::vector<int>& ranks);
 
   // fetch.cpp
+  Fetching begin_fetch(const Unit& unit, std::size_t index = 0);
   Tensor fetch(const Unit& unit, std::size_t index = 0);
   Tensor gather(const std::string& name, Kind kind, const Value& own, const tensor::Traffic& traffic);
   Returning give_back(const std::string& name, Kind kind, const Tensor& gradient, const tensor::Traffic& traffic);
@@ -141,6 +149,7 @@ class Lowering {
   NodeValue forward(const Unit& unit, const model::Add& op);
   NodeValue forward(const Unit& unit, const model::Concat& op);
   NodeValue forward(const Unit& unit, const model::Flatten& op);
+  [[nodiscard]] std::vector<tensor::Box> slabs_of(const Unit& unit, const model::Pool& op, tensor::Box box) const;
   NodeValue dst(const Unit& unit);
   [[nodiscard]] Port port(const Value& value) const;
   [[nodiscard]] std::int64_t local_groups(const Unit& unit, std::int64_t groups) const;
@@ -229,9 +238,8 @@ class Lowering {
   int current_node_ = 0;
   Phase phase_ = Phase::forward;
   int tag_ = 0;
-  std::vector<Step> put_off_;             ///< to be done while the next sums travel
-  std::vector<Pending> unsettled_sends_;  ///< to other stages, not waited for yet
-  bool settling_sends_ = false;
+  std::vector<Step> put_off_;                      ///< to be done while the next sums travel
+  std::vector<Pending> unsettled_sends_;           ///< not waited for yet
   std::vector<int> last_unit_;                     ///< per bucket: the unit whose gradient comes last
   std::vector<int> bucket_tag_;                    ///< per bucket
   std::vector<std::pair<int, Pending>> reducing_;  ///< buckets whose gradients are being summed

@@ -182,7 +182,7 @@ void Lowering::finish_buckets(std::size_t in_flight) {
     const Bucket& bucket = at(schedule_.buckets, b);
     const std::vector<Value> arrived = std::move(pending.arrived);
     if (options_.update) pending.after.clear();  // the update itself adds what has arrived
-    finish(std::move(pending));
+    settle(std::move(pending));
     if (at(schedule_.buffers, bucket.gradient).shared) {
       if (!arrived.empty()) keep_gradients(1);
       read_by_others_.push_back(b);
@@ -197,7 +197,7 @@ void Lowering::finish_buckets(std::size_t in_flight) {
 
 void Lowering::finish_parameters() {
   finish_buckets(0);
-  for (Pending& pending : spreading_) finish(std::move(pending));
+  for (Pending& pending : spreading_) settle(std::move(pending));
   spreading_.clear();
   keep_gradients(0);
 }

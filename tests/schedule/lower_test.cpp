@@ -163,5 +163,40 @@ TEST(Lower, GradientsOfShardsAreNotReadInPlace) {
   for (const Exchange& exchange : schedule.exchanges) EXPECT_FALSE(exchange.in_place) << exchange.name;
 }
 
+/// A pooling of three cells reads one of the rank before it: that rank goes on when it has sent it, the other one when
+/// it has pooled what it has itself.
+TEST(Lower, PoolingDoesNotWaitForCellsOfOthers) {
+  GraphBuilder builder = start();
+  builder.add("conv", conv3(4));
+  builder.add("pool", model::Pool{.kind = model::PoolKind::average,
+                                  .window = {.size = tensor::cube(3),
+                                             .stride = tensor::cube(2),
+                                             .pad_lo = tensor::cube(1),
+                                             .pad_hi = tensor::cube(1)}});
+  builder.add("conv2", conv3(4));
+  const model::Graph graph = builder.finish(mse);
+  const plan::Plan plan = plan::make_plan(graph, plan::CompactGrid{.d = 2});
+  const auto until_conv2 = [&](int rank) {
+    const std::string all = to_text(lower(graph, plan, rank, {}));
+    return all.substr(0, all.find("conv2"));
+  };
+
+  EXPECT_EQ(until_conv2(0),
+            "conv.forward conv(input, conv.weight, -, conv)\n"
+            "conv.halo.start start(conv)\n"
+            "pool.forward pool(conv, pool, -)\n"
+            "pool.halo.start start(pool)\n"
+            "pool.halo.finish finish(pool)\n"
+            "conv.halo.finish finish(conv)\n");
+  EXPECT_EQ(until_conv2(1),
+            "conv.forward conv(input, conv.weight, -, conv)\n"
+            "conv.halo.start start(conv)\n"
+            "pool.forward pool(conv, pool, -)\n"
+            "conv.halo.finish finish(conv)\n"
+            "pool.forward_edge pool(conv, pool, -)\n"
+            "pool.halo.start start(pool)\n"
+            "pool.halo.finish finish(pool)\n");
+}
+
 }  // namespace
 }  // namespace orthant::schedule
