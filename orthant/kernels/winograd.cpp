@@ -3,6 +3,7 @@
 #include "orthant/kernels/conv.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace orthant::kernels::winograd {
 namespace {
@@ -153,6 +154,42 @@ void map_to_points(const Tiling& tiling, Map map, CellsOf cells_of, const Block&
   });
 }
 
+/// One plane of dst across `dim`, which a single plane of src reaches with one tap: there the points are those of the
+/// tap.
+TilingPart plane_part(const TilingPart& whole, Dim dim, std::int64_t dst, std::int64_t src, int point) {
+  TilingPart plane{.tiling = plane_tiling(whole.tiling, dim, dst, src), .points = {}};
+  const Steps steps = whole.tiling.point_steps(1);
+  const std::int64_t step = dim == Dim::d ? steps.d : dim == Dim::h ? steps.h : steps.w;
+  for (const int i : whole.points) {
+    if (i / step % 4 == point) plane.points.push_back(i);
+  }
+  return plane;
+}
+
+/// Moves the first and the last plane across `dim` to `planes`, where that pays.
+void cut_off_planes(TilingPart& part, Dim dim, std::vector<TilingPart>& planes) {
+  Tiling& tiling = part.tiling;
+  std::int64_t& pad = tiling.pad[index_of(dim)];
+  const std::int64_t src = tiling.src.extents[dim], dst = tiling.dst.extents[dim];
+  // Tap 2 of the first plane lies on the first cell of src, tap 0 of the last one on the last cell.
+  const std::int64_t most_first = pad == 2 ? 1 : 0;
+  const std::int64_t most_last = dst - pad == src ? 1 : 0;
+  std::int64_t first = 0, last = 0;
+  const auto cost = [&](std::int64_t one, std::int64_t other) { return (dst - one - other + 1) / 2 * 4 + one + other; };
+  for (const std::int64_t one : {std::int64_t{0}, most_first}) {
+    for (const std::int64_t other : {std::int64_t{0}, most_last}) {
+      if (one + other >= dst || cost(one, other) >= cost(first, last)) continue;
+      first = one;
+      last = other;
+    }
+  }
+  if (first > 0) planes.push_back(plane_part(part, dim, 0, 0, 3));
+  if (last > 0) planes.push_back(plane_part(part, dim, dst - 1, src - 1, 0));
+  keep_cells(tiling.dst, dim, first, dst - first - last);
+  pad -= first;
+  cut_into_tiles(tiling);
+}
+
 }  // namespace
 
 bool applies(const model::ConvTask& task) {
@@ -203,31 +240,16 @@ Tiling backward_data_tiling(const model::ConvTask& task) {
 }
 
 std::vector<TilingPart> cut_off_planes(const Tiling& tiling) {
-  std::vector<TilingPart> parts{{.tiling = tiling}};
-  const int plane_points = tiling.points() / 4;
-  if (plane_points == 1) return parts;
-  const auto i =
-      static_cast<std::size_t>(std::find(tiling.three.begin(), tiling.three.end(), true) - tiling.three.begin());
-  const Dim dim = spatial_dims[i];
-  const std::int64_t src = tiling.src.extents[dim], dst = tiling.dst.extents[dim];
-  // Tap 2 of the first plane lies on the first cell of src, tap 0 of the last one on the last cell.
-  const std::int64_t most_first = tiling.pad[i] == 2 ? 1 : 0;
-  const std::int64_t most_last = dst - tiling.pad[i] == src ? 1 : 0;
-  std::int64_t first = 0, last = 0;
-  const auto cost = [&](std::int64_t one, std::int64_t other) { return (dst - one - other + 1) / 2 * 4 + one + other; };
-  for (const std::int64_t one : {std::int64_t{0}, most_first}) {
-    for (const std::int64_t other : {std::int64_t{0}, most_last}) {
-      if (one + other >= dst || cost(one, other) >= cost(first, last)) continue;
-      first = one;
-      last = other;
-    }
+  TilingPart most{.tiling = tiling, .points = {}};
+  most.points.resize(static_cast<std::size_t>(tiling.points()));
+  std::iota(most.points.begin(), most.points.end(), 0);
+  std::vector<TilingPart> planes;
+  for (const Dim dim : spatial_dims) {
+    const bool maps_others = tiling.points() > 4;
+    if (tiling.three[index_of(dim)] && maps_others) cut_off_planes(most, dim, planes);
   }
-  keep_cells(parts.front().tiling.dst, dim, first, dst - first - last);
-  parts.front().tiling.pad[i] -= first;
-  cut_into_tiles(parts.front().tiling);
-  if (first > 0) parts.push_back({plane_tiling(tiling, dim, 0, 0), 3 * plane_points});
-  if (last > 0) parts.push_back({plane_tiling(tiling, dim, dst - 1, src - 1), 0});
-  return parts;
+  planes.insert(planes.begin(), std::move(most));
+  return planes;
 }
 
 void src_to_points(const Tiling& tiling, const Block& block, const float* src, const float* zeros,

@@ -51,14 +51,14 @@ struct Tiling {
 Tiling forward_tiling(const model::ConvTask& task);
 Tiling backward_data_tiling(const model::ConvTask& task);
 
-/// Tiles of a part of dst, and their first point among those of the whole: weights are transformed once.
+/// Tiles of a part of dst, and what their points are among those of the whole: weights are transformed once.
 struct TilingPart {
   Tiling tiling;
-  int first_point = 0;
+  std::vector<int> points;
 };
 
-/// Without the first and the last plane of dst across the first dim with three taps, where only one tap of these lies
-/// inside and there are fewer tiles without them: such a plane is a part of its own, with a quarter of the points. The
+/// Without the first and the last plane of dst across a dim with three taps, where only one tap of these lies inside
+/// and there are fewer tiles without them: such a plane is a part of its own, with a quarter of the points. The
 /// gradients that a rank has for its neighbours' cells are such planes.
 std::vector<TilingPart> cut_off_planes(const Tiling& tiling);
 

@@ -77,8 +77,7 @@ struct Gather::Thread {
 
 struct Gather::Part {
   Tiling tiling;
-  int first_point = 0;
-  int points = 1;
+  std::vector<int> points;  ///< of the whole
   Blocking blocking;
   std::int64_t in_point = 0, out_point = 0;  ///< floats of one point of a block
 };
@@ -130,8 +129,8 @@ Gather::Gather(const model::ConvTask& task, int threads)
   std::int64_t in_floats = 0, out_floats = 0;
   for (const TilingPart& part : cut_off_planes(tiling_)) {
     const Part& added = add_part(part);
-    in_floats = std::max(in_floats, added.points * added.in_point);
-    out_floats = std::max(out_floats, added.points * added.out_point);
+    in_floats = std::max(in_floats, added.tiling.points() * added.in_point);
+    out_floats = std::max(out_floats, added.tiling.points() * added.out_point);
   }
   const std::int64_t weights = groups_ * points_ * in_ * std::min(most_out_, padded_out_);
   fetches_ = weights * static_cast<std::int64_t>(sizeof(float)) > second_level_cache_bytes() / 4;
@@ -145,7 +144,7 @@ Gather::Gather(const model::ConvTask& task, int threads)
 
 const Gather::Part& Gather::add_part(const TilingPart& added) {
   const int rows = tiles_.rows[static_cast<std::size_t>(std::min(panel_, padded_out_) / lanes_ - 1)];
-  Part part{.tiling = added.tiling, .first_point = added.first_point, .points = added.tiling.points()};
+  Part part{.tiling = added.tiling, .points = added.points};
   part.blocking = choose_blocking(part.tiling, most_in_ + most_out_, rows, threads_);
   part.in_point = part.blocking.tiles * in_row_ + skew;
   part.out_point = part.blocking.tiles * most_out_ + skew;
@@ -224,25 +223,26 @@ void Gather::multiply(const Thread& memory, const Item& item, std::int64_t in_fi
   const direct::Run run{};
   const auto width_at = [&](std::int64_t o) { return std::min(panel_, item.outputs.count - o); };
   const Part& part = item.part;
-  const auto panel_at = [&](int point, std::int64_t o) {
-    return memory.weights + panel_offset(item.group, part.first_point + point, item.outputs, o) +
-           in_first * width_at(o);
+  const auto panel_at = [&](std::size_t p, std::int64_t o) {
+    return memory.weights + panel_offset(item.group, part.points[p], item.outputs, o) + in_first * width_at(o);
   };
-  for (int p = 0; p < part.points; ++p) {
+  for (std::size_t p = 0; p < part.points.size(); ++p) {
+    const auto place = static_cast<std::int64_t>(p);
+    const std::size_t next = std::min(p + 1, part.points.size() - 1);
     for (std::int64_t o = 0; o < item.outputs.count; o += panel_) {
       const bool last = o + panel_ >= item.outputs.count;
-      const direct::TileCall call{.src = memory.in_points + p * part.in_point,
+      const direct::TileCall call{.src = memory.in_points + place * part.in_point,
                                   .src_step = in_row_,
                                   .runs = &run,
                                   .run_count = 1,
                                   .run_length = std::min(most_in_, in_ - in_first),
                                   .weights = panel_at(p, o),
-                                  .dst = memory.out_points + p * part.out_point + o,
+                                  .dst = memory.out_points + place * part.out_point + o,
                                   .dst_step = most_out_,
                                   .tail = lanes_,
                                   .first = in_first == 0,
                                   .last = false};
-      multiply_panel(call, item.block.tiles, width_at(o) / lanes_, last ? panel_at(p + 1, 0) : panel_at(p, o + panel_));
+      multiply_panel(call, item.block.tiles, width_at(o) / lanes_, last ? panel_at(next, 0) : panel_at(p, o + panel_));
     }
   }
 }
