@@ -17,7 +17,8 @@ std::unique_ptr<Primitive> make_onednn_conv(const model::ConvTask& task, int thr
 /// F(2,3) Winograd in every dim with three taps, or null where it does not apply (strides, dilation, other windows).
 std::unique_ptr<Primitive> make_winograd_conv(const model::ConvTask& task, int threads);
 
-/// Matrix products over pixels, or null where windows overlap, are padded or grouped.
+/// Matrix products over pixels, or null where there are groups, and, but for gradients of weights, where windows
+/// overlap or are padded.
 std::unique_ptr<Primitive> make_matrix_conv(const model::ConvTask& task, int threads);
 
 /// Every way to run a task, the one that make_conv takes first.
