@@ -158,8 +158,8 @@ NodeValue Lowering::forward(const Unit& unit, const model::ConvTranspose& op) {
   return y;
 }
 
-/// Cuts dst cells into those that look at nothing but this rank's own cells of the source, and, after them, the rest.
-std::vector<tensor::Box> Lowering::slabs_of(const Unit& unit, const model::Pool& op, tensor::Box box) const {
+/// Cuts dst cells into those that look at nothing but this rank's own cells of the source, and the rest.
+Slabs Lowering::slabs_of(const Unit& unit, const model::Pool& op, tensor::Box box) const {
   const tensor::Box& own = at(micro_->values, unit.srcs[0]).own.box;
   const auto reads_own = [&](tensor::Dim dim, std::int64_t cell) {
     tensor::Box slab = box;
@@ -168,7 +168,7 @@ std::vector<tensor::Box> Lowering::slabs_of(const Unit& unit, const model::Pool&
         tensor::cells_read(op.window, slab, node(unit.srcs[0]).shape, node(unit.main).shape)[dim];
     return own[dim].lo <= read.lo && read.hi <= own[dim].hi;
   };
-  std::vector<tensor::Box> slabs;
+  Slabs slabs;
   for (const tensor::Dim dim : tensor::spatial_dims) {
     const tensor::Range all = box[dim];
     tensor::Range inside = all;
@@ -177,11 +177,11 @@ std::vector<tensor::Box> Lowering::slabs_of(const Unit& unit, const model::Pool&
     for (const tensor::Range rest : {tensor::Range{all.lo, inside.lo}, tensor::Range{inside.hi, all.hi}}) {
       tensor::Box slab = box;
       slab.set(dim, rest);
-      if (!tensor::is_empty(slab)) slabs.push_back(slab);
+      slabs.edges.push_back(slab);
     }
     box.set(dim, inside);
   }
-  slabs.insert(slabs.begin(), box);
+  slabs.own = box;
   return slabs;
 }
 
@@ -190,21 +190,26 @@ NodeValue Lowering::forward(const Unit& unit, const model::Pool& op) {
   Fetching fetching = begin_fetch(unit);
   const Tensor x = at(micro_->sources, unit.main) = fetching.tensor;
   const NodeValue y = dst(unit);
-  std::vector<tensor::Box> slabs{y.own.box};
-  if (fetching.pending.exchange >= 0 && op.kind == model::PoolKind::average) slabs = slabs_of(unit, op, y.own.box);
-  if (slabs.size() == 1) finish(std::exchange(fetching.pending, {}));
+  const tensor::Box& own = at(micro_->values, unit.srcs[0]).own.box;
+  const auto has_all = [&](tensor::Dim dim) {
+    return own[dim].lo <= y.own.box[dim].lo && y.own.box[dim].hi <= own[dim].hi;
+  };
+  const bool lacks_space_only = has_all(tensor::Dim::n) && has_all(tensor::Dim::c);
+  const bool early = fetching.pending.exchange >= 0 && op.kind == model::PoolKind::average && lacks_space_only;
+  const Slabs slabs = early ? slabs_of(unit, op, y.own.box) : Slabs{.own = y.own.box, .edges = {}};
   int& argmax = at(micro_->extra, unit.out);
   if (op.kind == model::PoolKind::max && !y.own.empty()) {
     const std::int64_t bytes = base::checked_mul(tensor::volume(y.own.box), model::argmax_bytes(op.window));
     argmax = add_buffer(node(unit.main).name + ".argmax", bytes);
   }
-  for (const tensor::Box& slab : slabs) {
-    const bool own = &slab == &slabs.front();
-    if (!own) finish(std::exchange(fetching.pending, {}));
-    if (tensor::is_empty(slab)) continue;
-    emit(unit.main, own ? "forward" : "forward_edge", pool_task(unit, op, x.all, part_of(y.own, slab)),
-         {x.all.buffer, y.own.buffer, argmax});
-  }
+  const auto pool = [&](const char* what, const tensor::Box& box) {
+    if (tensor::is_empty(box)) return;
+    emit(unit.main, what, pool_task(unit, op, x.all, part_of(y.own, box)), {x.all.buffer, y.own.buffer, argmax});
+  };
+  if (!early) finish(std::move(fetching.pending));
+  pool("forward", slabs.own);
+  if (early) finish(std::move(fetching.pending));
+  for (const tensor::Box& edge : slabs.edges) pool("forward_edge", edge);
   return y;
 }
 

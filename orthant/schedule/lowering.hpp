@@ -60,6 +60,12 @@ struct Fetching {
   Tensor tensor;
 };
 
+/// Cells of a dst: those that need nothing of other ranks, and the others.
+struct Slabs {
+  tensor::Box own;
+  std::vector<tensor::Box> edges;  ///< some may be empty
+};
+
 /// A gradient on its way to the owners of a source: `own` is this rank's, complete after `pending`.
 struct Returning {
   Pending pending;
@@ -149,7 +155,7 @@ class Lowering {
   NodeValue forward(const Unit& unit, const model::Add& op);
   NodeValue forward(const Unit& unit, const model::Concat& op);
   NodeValue forward(const Unit& unit, const model::Flatten& op);
-  [[nodiscard]] std::vector<tensor::Box> slabs_of(const Unit& unit, const model::Pool& op, tensor::Box box) const;
+  [[nodiscard]] Slabs slabs_of(const Unit& unit, const model::Pool& op, tensor::Box box) const;
   NodeValue dst(const Unit& unit);
   [[nodiscard]] Port port(const Value& value) const;
   [[nodiscard]] std::int64_t local_groups(const Unit& unit, std::int64_t groups) const;

@@ -198,5 +198,25 @@ TEST(Lower, PoolingDoesNotWaitForCellsOfOthers) {
             "pool.halo.finish finish(pool)\n");
 }
 
+/// Where channels of others are missing, too, no cell can be pooled before they come.
+TEST(Lower, PoolingWaitsForChannelsOfOthers) {
+  GraphBuilder builder = start();
+  const int source = builder.add("conv", conv3(4));
+  const int pool = builder.add("pool", model::Pool{.kind = model::PoolKind::average,
+                                                   .window = {.size = tensor::cube(3),
+                                                              .stride = tensor::cube(2),
+                                                              .pad_lo = tensor::cube(1),
+                                                              .pad_hi = tensor::cube(1)}});
+  const model::Graph graph = builder.finish(mse);
+  plan::Plan plan = plan::make_plan(graph, plan::CompactGrid{.f = 2, .d = 2});
+  ASSERT_EQ(plan.nodes[static_cast<std::size_t>(source)].grid.c, 2);
+  plan.nodes[static_cast<std::size_t>(pool)].grid = {.n = 1, .c = 1, .d = 2, .h = 1, .w = 1};
+  for (const int rank : {0, 1}) {
+    const std::string all = to_text(lower(graph, plan, rank, {}));
+    EXPECT_LT(all.find("conv.halo.finish"), all.find("pool.forward ")) << all;
+    EXPECT_EQ(all.find("pool.forward_edge"), std::string::npos) << all;
+  }
+}
+
 }  // namespace
 }  // namespace orthant::schedule
