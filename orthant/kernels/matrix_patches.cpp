@@ -24,6 +24,10 @@ bool is_flat(const model::ConvTask& task) {
          tensor::is_pixel_list(task.dst);
 }
 
+std::int64_t offset_of(const tensor::Layout& layout, const tensor::Shape& cell) {
+  return tensor::box_of(layout, {.lo = cell, .hi = cell}).offset;
+}
+
 bool is_covered(const Patches& patches, Dim dim, std::int64_t cell) {
   const std::int64_t stride = patches.window.stride[dim];
   return cell / stride < patches.dst.extents[dim] && cell % stride < patches.window.size[dim];
@@ -31,38 +35,38 @@ bool is_covered(const Patches& patches, Dim dim, std::int64_t cell) {
 
 }  // namespace
 
-std::int64_t Patches::dst_offset(std::int64_t line) const {
-  if (lines == 1) return dst.offset;
-  const std::int64_t h = line % dst.extents.h;
-  const std::int64_t d = line / dst.extents.h % dst.extents.d;
-  const std::int64_t n = line / dst.extents.h / dst.extents.d;
-  return dst.offset + n * dst.strides.n + d * dst.strides.d + h * dst.strides.h;
+tensor::Shape Patches::first_pixel(std::int64_t line) const {
+  return {.n = line / dst.extents.h / dst.extents.d,
+          .c = 0,
+          .d = line / dst.extents.h % dst.extents.d,
+          .h = line % dst.extents.h,
+          .w = 0};
 }
 
-Patches::Cell Patches::first_cell(std::int64_t line, std::int64_t tap) const {
-  const auto cell = [&](Dim dim, std::int64_t output, std::int64_t k) {
-    return output * window.stride[dim] + k * window.dilation[dim] - window.pad_lo[dim];
-  };
-  return {.n = line / dst.extents.h / dst.extents.d,
-          .d = cell(Dim::d, line / dst.extents.h % dst.extents.d, tap / window.size.w / window.size.h),
-          .h = cell(Dim::h, line % dst.extents.h, tap / window.size.w % window.size.h),
-          .w = cell(Dim::w, 0, tap % window.size.w)};
+tensor::Shape Patches::first_cell(std::int64_t line, std::int64_t tap) const {
+  const tensor::Extent3 taps{
+      .d = tap / window.size.w / window.size.h, .h = tap / window.size.w % window.size.h, .w = tap % window.size.w};
+  tensor::Shape cell = first_pixel(line);
+  for (const Dim dim : tensor::spatial_dims)
+    cell[dim] = cell[dim] * window.stride[dim] + taps[dim] * window.dilation[dim] - window.pad_lo[dim];
+  return cell;
 }
+
+std::int64_t Patches::dst_offset(std::int64_t line) const { return offset_of(dst, first_pixel(line)); }
 
 std::int64_t Patches::src_offset(std::int64_t line, std::int64_t tap) const {
-  const auto [n, d, h, w] = first_cell(line, tap);
-  return src.offset + n * src.strides.n + d * src.strides.d + h * src.strides.h + w * src.strides.w;
+  return offset_of(src, first_cell(line, tap));
 }
 
-Patches::Pixels Patches::inside(std::int64_t line, std::int64_t tap) const {
+tensor::Range Patches::inside(std::int64_t line, std::int64_t tap) const {
   if (flat) return {0, line_pixels};
-  const Cell cell = first_cell(line, tap);
+  const tensor::Shape cell = first_cell(line, tap);
   if (cell.d < 0 || cell.d >= src.extents.d || cell.h < 0 || cell.h >= src.extents.h) return {};
-  const std::int64_t stride = window.stride.w;
-  const std::int64_t begin =
-      std::clamp<std::int64_t>(ceil_div(std::max<std::int64_t>(-cell.w, 0), stride), 0, line_pixels);
-  const std::int64_t end = ceil_div(std::max<std::int64_t>(src.extents.w - cell.w, 0), stride);
-  return {begin, std::clamp(end, begin, line_pixels)};
+  // The pixels before the first cell of src, and those before its end.
+  const auto before = [&](std::int64_t end) {
+    return std::clamp<std::int64_t>(ceil_div(std::max<std::int64_t>(end - cell.w, 0), window.stride.w), 0, line_pixels);
+  };
+  return {before(0), before(src.extents.w)};
 }
 
 bool applies(const model::ConvTask& task) {

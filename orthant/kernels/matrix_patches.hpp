@@ -22,10 +22,7 @@ struct Patches {
   [[nodiscard]] std::int64_t src_offset(std::int64_t line, std::int64_t tap) const;
   [[nodiscard]] std::int64_t dst_offset(std::int64_t line) const;
   /// The pixels of a line whose cell of src under a tap lies inside.
-  struct Pixels {
-    std::int64_t begin = 0, end = 0;
-  };
-  [[nodiscard]] Pixels inside(std::int64_t line, std::int64_t tap) const;
+  [[nodiscard]] tensor::Range inside(std::int64_t line, std::int64_t tap) const;
 
   /// Calls visit(line, first pixel of the line, count) for the pixels [begin, end).
   template <class Visit>
@@ -40,11 +37,9 @@ struct Patches {
   }
 
  private:
-  struct Cell {
-    std::int64_t n = 0, d = 0, h = 0, w = 0;
-  };
-  /// Of src: under a tap, for a line's first pixel.
-  [[nodiscard]] Cell first_cell(std::int64_t line, std::int64_t tap) const;
+  /// Of a line: its first pixel, and the cell of src that it has under a tap.
+  [[nodiscard]] tensor::Shape first_pixel(std::int64_t line) const;
+  [[nodiscard]] tensor::Shape first_cell(std::int64_t line, std::int64_t tap) const;
 };
 
 /// True if a task can be run as matrix products: a gradient of weights with any window, other passes where windows do

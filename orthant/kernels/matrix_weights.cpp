@@ -37,9 +37,9 @@ class WeightGradient final : public Primitive {
     const bool few_weights = weights() <= most_partial_floats && patches_.pixels() >= 2048 * threads;
     by_pixels_ = threads == 1 || few_weights || items() < threads;
     const std::int64_t pixels = by_pixels_ ? ceil_div(patches_.pixels(), threads) : patches_.pixels();
-    blocks_ = std::max<std::int64_t>(1, (pixels + block_pixels / 2) / block_pixels);
-    block_ = ceil_div(pixels, blocks_);
-    stream_ = blocks_ == 1 && (threads == 1 || !by_pixels_) && !accumulate_ &&
+    const std::int64_t blocks = std::max<std::int64_t>(1, (pixels + block_pixels / 2) / block_pixels);
+    block_ = ceil_div(pixels, blocks);
+    stream_ = blocks == 1 && (threads == 1 || !by_pixels_) && !accumulate_ &&
               writes_around_cache(weights(), columns_, tiles_.panel);
     if (task.bias) bias_ = make_bias_gradient({.accumulate = task.accumulate, .dst = task.dst}, threads);
   }
@@ -49,20 +49,7 @@ class WeightGradient final : public Primitive {
     return own_floats() * static_cast<std::int64_t>(sizeof(float)) + (bias_ ? bias_->scratch_bytes() : 0);
   }
 
-  void execute(const Context& context, std::span<void* const> arguments, void* scratch) override {
-    if (bias_)
-      bias_->execute(context, std::array{arguments[1], arguments[3]}, static_cast<float*>(scratch) + own_floats());
-    const Memory memory{.src = static_cast<const float*>(arguments[0]),
-                        .diff = static_cast<const float*>(arguments[1]),
-                        .weights = static_cast<float*>(arguments[2]),
-                        .packed = static_cast<float*>(scratch),
-                        .partial = static_cast<float*>(scratch) + threads_ * thread_floats()};
-    run_team(threads_, [&](int thread, int team) {
-      for (int part = thread; part < threads_; part += team) run(memory, part);
-    });
-    if (!by_pixels_ || threads_ == 1) return;
-    run_team(threads_, [&](int thread, int team) { add_partials(memory, thread, team); });
-  }
+  void execute(const Context& context, std::span<void* const> arguments, void* scratch) override;
 
  private:
   struct Memory {
@@ -232,10 +219,25 @@ class WeightGradient final : public Primitive {
   std::int64_t row_panels_, row_panel_;
   std::int64_t column_panels_;
   bool by_pixels_ = true;
-  std::int64_t blocks_ = 1, block_ = 1;  ///< of the pixels of a thread, and pixels of one
-  bool stream_ = false;
+  std::int64_t block_ = 1;           ///< pixels that a thread takes at a time
+  bool stream_ = false;              ///< where a tile of weights is written once
   std::unique_ptr<Primitive> bias_;  ///< sums diff_dst; null without a bias
 };
+
+void WeightGradient::execute(const Context& context, std::span<void* const> arguments, void* scratch) {
+  if (bias_)
+    bias_->execute(context, std::array{arguments[1], arguments[3]}, static_cast<float*>(scratch) + own_floats());
+  const Memory memory{.src = static_cast<const float*>(arguments[0]),
+                      .diff = static_cast<const float*>(arguments[1]),
+                      .weights = static_cast<float*>(arguments[2]),
+                      .packed = static_cast<float*>(scratch),
+                      .partial = static_cast<float*>(scratch) + threads_ * thread_floats()};
+  run_team(threads_, [&](int thread, int team) {
+    for (int part = thread; part < threads_; part += team) run(memory, part);
+  });
+  if (!by_pixels_ || threads_ == 1) return;
+  run_team(threads_, [&](int thread, int team) { add_partials(memory, thread, team); });
+}
 
 }  // namespace
 

@@ -35,20 +35,11 @@ Tiling make_tiling(const tensor::Layout& src, const tensor::Layout& dst, const t
   return tiling;
 }
 
-void keep_cells(tensor::Layout& layout, Dim dim, std::int64_t first, std::int64_t count) {
-  layout.offset += first * layout.strides[dim];
-  layout.extents[dim] = count;
-}
-
-/// One plane of dst across `dim`, which a single plane of src reaches.
-Tiling plane_tiling(const Tiling& whole, Dim dim, std::int64_t dst, std::int64_t src) {
-  Tiling plane = whole;
-  keep_cells(plane.dst, dim, dst, 1);
-  keep_cells(plane.src, dim, src, 1);
-  plane.three[index_of(dim)] = false;
-  plane.pad[index_of(dim)] = 0;
-  cut_into_tiles(plane);
-  return plane;
+/// Some planes of a tensor across `dim`, in place.
+tensor::Layout planes_of(const tensor::Layout& layout, Dim dim, std::int64_t first, std::int64_t count) {
+  tensor::Box box = tensor::whole(layout.extents);
+  box.set(dim, {first, first + count});
+  return tensor::box_of(layout, box);
 }
 
 int power(int base, const Tiling& tiling) {
@@ -157,7 +148,12 @@ void map_to_points(const Tiling& tiling, Map map, CellsOf cells_of, const Block&
 /// One plane of dst across `dim`, which a single plane of src reaches with one tap: there the points are those of the
 /// tap.
 TilingPart plane_part(const TilingPart& whole, Dim dim, std::int64_t dst, std::int64_t src, int point) {
-  TilingPart plane{.tiling = plane_tiling(whole.tiling, dim, dst, src), .points = {}};
+  TilingPart plane{.tiling = whole.tiling, .points = {}};
+  plane.tiling.dst = planes_of(whole.tiling.dst, dim, dst, 1);
+  plane.tiling.src = planes_of(whole.tiling.src, dim, src, 1);
+  plane.tiling.three[index_of(dim)] = false;
+  plane.tiling.pad[index_of(dim)] = 0;
+  cut_into_tiles(plane.tiling);
   const Steps steps = whole.tiling.point_steps(1);
   const std::int64_t step = dim == Dim::d ? steps.d : dim == Dim::h ? steps.h : steps.w;
   for (const int i : whole.points) {
@@ -185,7 +181,7 @@ void cut_off_planes(TilingPart& part, Dim dim, std::vector<TilingPart>& planes) 
   }
   if (first > 0) planes.push_back(plane_part(part, dim, 0, 0, 3));
   if (last > 0) planes.push_back(plane_part(part, dim, dst - 1, src - 1, 0));
-  keep_cells(tiling.dst, dim, first, dst - first - last);
+  tiling.dst = planes_of(tiling.dst, dim, first, dst - first - last);
   pad -= first;
   cut_into_tiles(tiling);
 }
@@ -244,9 +240,9 @@ std::vector<TilingPart> cut_off_planes(const Tiling& tiling) {
   most.points.resize(static_cast<std::size_t>(tiling.points()));
   std::iota(most.points.begin(), most.points.end(), 0);
   std::vector<TilingPart> planes;
+  const bool several_dims = tiling.points() > 4;  // else nothing would be left to map in a plane
   for (const Dim dim : spatial_dims) {
-    const bool maps_others = tiling.points() > 4;
-    if (tiling.three[index_of(dim)] && maps_others) cut_off_planes(most, dim, planes);
+    if (several_dims && tiling.three[index_of(dim)]) cut_off_planes(most, dim, planes);
   }
   planes.insert(planes.begin(), std::move(most));
   return planes;
