@@ -74,12 +74,12 @@ plan::Plan chosen_plan(const ParallelArguments& arguments, const model::Graph& g
   if (!arguments.grid.empty()) {
     const plan::CompactGrid grid = plan::parse_grid(arguments.grid);
     check_ranks(plan::total_ranks(grid), ranks, "the grid " + arguments.grid);
-    return plan::make_plan(graph, grid);
+    return plan::make_plan(graph, grid, arguments.micro_batches);
   }
-  if (!arguments.strategy.empty()) return plan::make_plan(graph, arguments.strategy, ranks);
+  if (!arguments.strategy.empty()) return plan::make_plan(graph, arguments.strategy, ranks, arguments.micro_batches);
   if (ranks == 1) return plan::serial_plan(graph);
-  const bool enough_samples = graph.nodes.front().shape.n >= ranks;
-  return plan::make_plan(graph, enough_samples ? "data" : "data+spatial", ranks);
+  const bool enough_samples = graph.nodes.front().shape.n / std::max(arguments.micro_batches, 1) >= ranks;
+  return plan::make_plan(graph, enough_samples ? "data" : "data+spatial", ranks, arguments.micro_batches);
 }
 
 }  // namespace

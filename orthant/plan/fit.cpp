@@ -39,23 +39,24 @@ const tensor::Window* sliding_window(const model::Op& op) {
 
 const char* adjective(Dim dim) { return dim == Dim::d ? "deep" : dim == Dim::h ? "high" : "wide"; }
 
-std::string count(std::int64_t number, const char* what) {
+}  // namespace
+
+std::string counted(std::int64_t number, const char* what) {
   return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
 }
 
-}  // namespace
-
 std::string to_text(const Misfit& misfit) {
   switch (misfit.kind) {
-    case Misfit::Kind::samples: return fmt::format("{}, too few for n{}", count(misfit.extent, "sample"), misfit.parts);
+    case Misfit::Kind::samples:
+      return fmt::format("{}, too few for n{}", counted(misfit.extent, "sample"), misfit.parts);
     case Misfit::Kind::channels:
-      return fmt::format("{}, too few for {} parts", count(misfit.extent, "channel"), misfit.parts);
+      return fmt::format("{}, too few for {} parts", counted(misfit.extent, "channel"), misfit.parts);
     case Misfit::Kind::groups:
-      return fmt::format("{} cannot be cut evenly into {} parts", count(misfit.extent, "group"), misfit.parts);
+      return fmt::format("{} cannot be cut evenly into {} parts", counted(misfit.extent, "group"), misfit.parts);
     case Misfit::Kind::all_channels: return "all channels are needed in one place";
     case Misfit::Kind::no_space: return "there is no space to cut";
     case Misfit::Kind::space:
-      return fmt::format("{} {}, too small for {}{}", count(misfit.extent, "cell"), adjective(misfit.dim),
+      return fmt::format("{} {}, too small for {}{}", counted(misfit.extent, "cell"), adjective(misfit.dim),
                          tensor::name_of(misfit.dim), misfit.parts);
     case Misfit::Kind::padding:
       return fmt::format("some of {}{} would see only padding", tensor::name_of(misfit.dim), misfit.parts);

@@ -23,6 +23,9 @@ struct Misfit {
 /// "2 cells deep, too small for d4".
 std::string to_text(const Misfit& misfit);
 
+/// "1 sample", "2 samples".
+std::string counted(std::int64_t number, const char* what);
+
 /// True for the ops that sum over src channels, so that the sum can be cut: ungrouped convolutions and dense layers.
 bool sums_channels(const model::Op& op);
 /// Groups of a convolution; 1 for other ops.

@@ -40,6 +40,8 @@ Plan serial_plan(const model::Graph& graph);
 /// Throws Error with the reason and the nearest that can run if the plan does not fit the graph: other nodes, more
 /// parts than ranks, cells or samples, ranks without work, cuts that an op cannot have, stages that read later ones.
 void verify(const Plan& plan, const model::Graph& graph);
+/// The part of it that is about the number of micro-batches.
+void check_micro_batches(const model::Graph& graph, int micro_batches);
 
 /// The distribution of node i's dst. Channels of grouped convolutions are cut between groups, those of a flattened
 /// tensor between channels of its source.

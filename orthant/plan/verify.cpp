@@ -13,8 +13,6 @@ using base::fail;
 using model::Graph;
 using tensor::Dim;
 
-std::string ranks_text(int count) { return fmt::format("{} rank{}", count, count == 1 ? "" : "s"); }
-
 void check_names(const Plan& plan, const Graph& graph) {
   if (plan.nodes.size() != graph.nodes.size()) {
     fail(Exit::bad_data, "the plan has {} nodes but {} has {}; make the plan for this network", plan.nodes.size(),
@@ -46,11 +44,9 @@ void check_ranks(const Plan& plan, const NodePlan& node) {
   }
   if (node.first_rank < 0) fail(Exit::bad_data, "{}: first_rank is {}; ranks count from 0", node.node, node.first_rank);
   if (parts + node.first_rank <= plan.ranks) return;
-  fail(Exit::bad_data,
-       "{}: grid {} from rank {} on needs {} but the plan is for {}; let the grid have at most {} parts", node.node,
-       tensor::to_text(node.grid), node.first_rank,
-       ranks_text(static_cast<int>(std::min<std::int64_t>(parts + node.first_rank, 1 << 30))), ranks_text(plan.ranks),
-       std::max(plan.ranks - node.first_rank, 1));
+  fail(Exit::bad_data, "{}: grid {} from rank {} on needs {} but the plan is for {}; let the grid have at most {}",
+       node.node, tensor::to_text(node.grid), node.first_rank, counted(parts + node.first_rank, "rank"),
+       counted(plan.ranks, "rank"), counted(std::max(plan.ranks - node.first_rank, 1), "part"));
 }
 
 /// Every rank must have something to do.
@@ -66,35 +62,35 @@ void check_work(const Plan& plan, const Graph& graph) {
   }
   const auto idle = std::find(works.begin(), works.end(), false);
   if (idle == works.end()) return;
-  fail(Exit::bad_data, "rank {} of the plan has nothing to do in any layer; use {} ranks or cut some layer further",
-       idle - works.begin(), std::count(works.begin(), works.end(), true));
+  fail(Exit::bad_data, "rank {} of the plan has nothing to do in any layer; use {} or cut some layer further",
+       idle - works.begin(), counted(std::count(works.begin(), works.end(), true), "rank"));
 }
 
-/// More parts than cells leave ranks without work where nobody meant it.
-void check_cells(const Plan& plan, const Graph& graph, int index) {
+/// True if so many parts of a node along `dim` all have cells, and not only padding to look at.
+bool fits(const Plan& plan, const Graph& graph, int index, Dim dim, int parts) {
+  tensor::Shape shape = graph.nodes[static_cast<std::size_t>(index)].shape;
+  shape.n /= plan.micro_batches;
+  return parts <= shape[dim] && padding_part(graph, index, dim, parts) < 0;
+}
+
+/// More parts than cells leave ranks without work where nobody meant it, and a part needs more than padding.
+void check_parts(const Plan& plan, const Graph& graph, int index) {
   const NodePlan& node = plan.nodes[static_cast<std::size_t>(index)];
   tensor::Shape shape = graph.nodes[static_cast<std::size_t>(index)].shape;
   shape.n /= plan.micro_batches;
   for (const Dim dim : tensor::all_dims) {
-    if (node.grid[dim] <= shape[dim]) continue;
-    const char* cells = dim == Dim::n ? "samples" : dim == Dim::c ? "channels" : "cells";
-    const char letter = dim == Dim::c ? 'f' : tensor::name_of(dim)[0];
-    fail(Exit::bad_data, "{}: {}{} cuts {} {} into {} parts; at most {}{} fits here, e.g. --grid {}{}", node.node,
-         tensor::name_of(dim), node.grid[dim], shape[dim], cells, node.grid[dim], tensor::name_of(dim), shape[dim],
-         letter, shape[dim]);
-  }
-}
-
-void check_padding(const Plan& plan, const Graph& graph, int index) {
-  const NodePlan& node = plan.nodes[static_cast<std::size_t>(index)];
-  for (const Dim dim : tensor::spatial_dims) {
-    const int part = padding_part(graph, index, dim, node.grid[dim]);
-    if (part < 0) continue;
-    int fewer = node.grid[dim];
-    while (fewer > 1 && padding_part(graph, index, dim, fewer) >= 0) --fewer;
-    fail(Exit::bad_data, "{}: part {} of {}{} would see only padding; at most {}{} works here, e.g. --grid {}{}",
-         node.node, part, tensor::name_of(dim), node.grid[dim], tensor::name_of(dim), fewer, tensor::name_of(dim),
-         fewer);
+    const int parts = node.grid[dim];
+    if (fits(plan, graph, index, dim, parts)) continue;
+    auto fewer = static_cast<int>(std::min<std::int64_t>(parts, shape[dim]));
+    while (fewer > 1 && !fits(plan, graph, index, dim, fewer)) --fewer;
+    const char* name = tensor::name_of(dim);
+    if (parts > shape[dim]) {
+      const char* cell = dim == Dim::n ? "sample" : dim == Dim::c ? "channel" : "cell";
+      fail(Exit::bad_data, "{}: {}{} cuts {} into {} parts; at most {}{} works here", node.node, name, parts,
+           counted(shape[dim], cell), parts, name, fewer);
+    }
+    fail(Exit::bad_data, "{}: part {} of {}{} would see only padding; at most {}{} works here", node.node,
+         padding_part(graph, index, dim, parts), name, parts, name, fewer);
   }
 }
 
@@ -124,19 +120,6 @@ void check_channels(const NodePlan& node, const model::Op& op, std::int64_t src_
   }
 }
 
-void check_micro_batches(const Plan& plan, const Graph& graph) {
-  const std::int64_t samples = graph.nodes.front().shape.n;
-  if (plan.micro_batches < 1 || plan.micro_batches > samples) {
-    fail(Exit::bad_data, "{} micro-batches of a mini-batch of {}; use 1 to {}", plan.micro_batches, samples, samples);
-  }
-  for (const model::LossTerm& term : graph.loss.terms) {
-    if (plan.micro_batches > 1 && term.kind == model::LossKind::soft_dice) {
-      fail(Exit::bad_data, "{} micro-batches with a {} loss, whose sums run over the mini-batch; use 1 micro-batch",
-           plan.micro_batches, model::name_of(term.kind));
-    }
-  }
-}
-
 void check_stage(const Plan& plan, const Graph& graph, std::size_t index) {
   const NodePlan& node = plan.nodes[index];
   if (node.stage < 0) fail(Exit::bad_data, "{}: stage is {}; stages count from 0", node.node, node.stage);
@@ -150,17 +133,29 @@ void check_stage(const Plan& plan, const Graph& graph, std::size_t index) {
 
 }  // namespace
 
+void check_micro_batches(const Graph& graph, int micro_batches) {
+  const std::int64_t samples = graph.nodes.front().shape.n;
+  if (micro_batches < 1 || micro_batches > samples) {
+    fail(Exit::bad_data, "{} micro-batches of a mini-batch of {}; use 1 to {}", micro_batches, samples, samples);
+  }
+  for (const model::LossTerm& term : graph.loss.terms) {
+    if (micro_batches > 1 && term.kind == model::LossKind::soft_dice) {
+      fail(Exit::bad_data, "{} micro-batches with a {} loss, whose sums run over the mini-batch; use 1 micro-batch",
+           micro_batches, model::name_of(term.kind));
+    }
+  }
+}
+
 void verify(const Plan& plan, const Graph& graph) {
   check_names(plan, graph);
   if (plan.ranks < 1) fail(Exit::bad_data, "the plan is for {} ranks; at least 1 is needed", plan.ranks);
-  check_micro_batches(plan, graph);
+  check_micro_batches(graph, plan.micro_batches);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     check_ranks(plan, plan.nodes[i]);
     const auto& srcs = graph.nodes[i].srcs;
     check_channels(plan.nodes[i], graph.nodes[i].op,
                    srcs.empty() ? 0 : graph.nodes[static_cast<std::size_t>(srcs.front())].shape.c);
-    check_cells(plan, graph, static_cast<int>(i));
-    check_padding(plan, graph, static_cast<int>(i));
+    check_parts(plan, graph, static_cast<int>(i));
     check_stage(plan, graph, i);
   }
   check_work(plan, graph);

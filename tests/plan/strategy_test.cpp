@@ -58,22 +58,26 @@ TEST(Strategy, ErrorsNameWhatCanRun) {
     return message_of([&] { (void)make_plan(graph, parse_grid(text)); });
   };
   EXPECT_EQ(error("spatail", 2), "unknown strategy 'spatail'; did you mean 'spatial'?");
-  EXPECT_EQ(error("data", 4),
-            "n4 cuts a mini-batch of 2 into 4 parts; at most n2 fits, e.g. --grid n2, or a mini-batch of 4");
-  EXPECT_EQ(error("pipeline", 11), "p11: cosmoflow has 10 layers that compute; at most p10 fits, e.g. --grid p10");
+  EXPECT_EQ(
+      error("data", 4),
+      "n4 cuts a mini-batch of 2 samples into 4 parts; the nearest that can run is --grid n2, or take a mini-batch "
+      "of 4");
+  EXPECT_EQ(error("pipeline", 11),
+            "p11: cosmoflow can be cut into at most 10 stages; the nearest that can run is --grid p10");
   EXPECT_EQ(error("spatial", 4099),
-            "spatial: no layer of cosmoflow can be cut into 4099 blocks; at most 4096 fit, e.g. --strategy spatial "
-            "--ranks 4096");
+            "spatial: no layer of cosmoflow can be cut into 4099 blocks; the nearest that can run is --grid d16h16w16");
   EXPECT_EQ(error("data", 0), "0 ranks; 1 to 1048576 are supported");
   EXPECT_NE(error("spatial", 1 << 20), "no error");
-  EXPECT_EQ(grid_error("d32"),
-            "d32 suits no layer of cosmoflow: conv1: 32 cells deep, too small for d32; the nearest that does is --grid "
-            "d16");
-  EXPECT_EQ(grid_error("f4000"),
-            "f4000 suits no layer of cosmoflow: fc1: 2048 channels, too few for 4000 parts; the nearest that does is "
-            "--grid f2048");
+  EXPECT_EQ(
+      grid_error("d32"),
+      "d32 suits no layer of cosmoflow: conv1: 32 cells deep, too small for d32; the nearest that can run is --grid "
+      "d16");
+  EXPECT_EQ(
+      grid_error("f4000"),
+      "f4000 suits no layer of cosmoflow: fc1: 2048 channels, too few for 4000 parts; the nearest that can run is "
+      "--grid f2048");
   EXPECT_EQ(message_of([] { (void)make_plan(network("vgg16", "3x224x224", 1), parse_grid("d2")); }),
-            "d2: vgg16 is 2-D; cut height and width instead, e.g. --grid h2");
+            "d2: vgg16 is 2-D; cut height and width instead; the nearest that can run is --grid h2");
 }
 
 TEST(Strategy, OneRankIsTheSerialPlan) {
@@ -200,7 +204,75 @@ TEST(Strategy, EveryGridVerifiesOrIsRefused) {
 
 TEST(Strategy, StagesThatCannotUseTheirRanksAreRefused) {
   EXPECT_EQ(message_of([] { (void)make_plan(network("cosmoflow", "4x32x32x32", 1), parse_grid("d8p10")); }),
-            "d8p10: stage 9, from fc3 on, has work for 1 of its 8 ranks; use fewer stages or fewer ranks in each");
+            "d8p10: stage 9, from fc3 on, has work for 1 of its 8 ranks; the nearest that can run is --grid d8p9");
+}
+
+/// The grid that a refusal names.
+std::string advised(const std::string& message) {
+  const std::string mark = "--grid ";
+  const std::size_t at = message.find(mark);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + mark.size();
+  return message.substr(begin, message.find_first_not_of("0123456789ncfdhwp", begin) - begin);
+}
+
+model::Graph pooling_network() {
+  model::GraphBuilder builder("poolings", 3, {.n = 2, .c = 3, .d = 8, .h = 8, .w = 8});
+  builder.add("pool", model::Pool{.window = {.size = tensor::cube(2), .stride = tensor::cube(2)}});
+  return builder.finish({.terms = {{}}});
+}
+
+TEST(Strategy, AdviceCanBeFollowed) {
+  const std::vector<model::Graph> graphs{network("cosmoflow", "4x16x16x16", 2), network("cosmoflow", "4x32x32x32", 1),
+                                         network("unet3d", "1x16x16x16", 2),    network("resnet18", "3x32x32", 3),
+                                         network("vgg16", "3x32x32", 4),        pooling_network()};
+  test::Draw draw(2);
+  int followed = 0;
+  const auto follow = [&](const model::Graph& graph, int micro_batches, const std::string& refusal) {
+    if (refusal == "no error" || refusal.find("micro-batches with") != std::string::npos) return;
+    ASSERT_NE(advised(refusal), "") << refusal;
+    const std::string again =
+        message_of([&] { verify(make_plan(graph, parse_grid(advised(refusal)), micro_batches), graph); });
+    EXPECT_EQ(again, "no error") << refusal;
+    EXPECT_EQ(refusal.find(" 1 samples"), std::string::npos) << refusal;
+    EXPECT_EQ(refusal.find(" 1 layers"), std::string::npos) << refusal;
+    ++followed;
+  };
+  for (int trial = 0; trial < 400; ++trial) {
+    const model::Graph& graph = graphs[static_cast<std::size_t>(draw(0, 5))];
+    const int micro_batches = draw.number(0, static_cast<int>(graph.nodes.front().shape.n));
+    const auto some = [&](int most) { return draw(0, 2) == 0 ? draw.number(1, most) : 1; };
+    const CompactGrid asked{
+        .n = some(9), .f = some(70), .c = some(9), .d = some(20), .h = some(9), .w = some(9), .p = some(13)};
+    SCOPED_TRACE(graph.name + " " + to_text(asked) + ", micro-batches " + std::to_string(micro_batches));
+    follow(graph, micro_batches, message_of([&] { (void)make_plan(graph, asked, micro_batches); }));
+    const std::string& name = strategy_names()[static_cast<std::size_t>(draw(0, 6))];
+    const int ranks = draw.number(1, 40);
+    SCOPED_TRACE(name + " " + std::to_string(ranks));
+    follow(graph, micro_batches, message_of([&] { (void)make_plan(graph, name, ranks, micro_batches); }));
+  }
+  EXPECT_GT(followed, 200);
+}
+
+/// The tail falls back to cuts that a micro-batch has samples for.
+TEST(Strategy, CutsAreForMicroBatches) {
+  const auto works = [](const char* name, const char* input, std::int64_t mini_batch, const char* grid) {
+    const model::Graph graph = network(name, input, mini_batch);
+    return message_of([&] { verify(make_plan(graph, parse_grid(grid), 2), graph); });
+  };
+  EXPECT_EQ(works("cosmoflow", "4x16x16x16", 2, "d2"), "no error");
+  EXPECT_EQ(works("resnet18", "3x64x64", 2, "f2"), "no error");
+  EXPECT_EQ(works("vgg16", "3x64x64", 2, "f2"), "no error");
+  EXPECT_EQ(works("cosmoflow", "4x16x16x16", 2, "n2"),
+            "n2 cuts micro-batches of 1 sample into 2 parts; the nearest that can run is --grid d2, or take a "
+            "mini-batch of 4");
+}
+
+TEST(Strategy, ANetworkWithoutWeightsCanBeCut) {
+  const model::Graph graph = pooling_network();
+  EXPECT_EQ(entry(checked_plan(graph, parse_grid("n2")), "pool").grid, (tensor::Grid{.n = 2}));
+  EXPECT_EQ(entry(checked_plan(graph, parse_grid("d2h2")), "pool").grid, (tensor::Grid{.d = 2, .h = 2}));
+  EXPECT_EQ(strategy_grid(graph, "spatial", 2), (CompactGrid{.d = 2}));
 }
 
 TEST(Strategy, GroupsAreCutEvenlyOrNotAtAll) {

@@ -57,9 +57,8 @@ TEST_F(Verify, PartsMustBeWithinTheRanks) {
             "parts");
   node(1).grid = {.d = 2};
   node(1).first_rank = 3;
-  EXPECT_EQ(
-      error(),
-      "conv: grid d2 from rank 3 on needs 5 ranks but the plan is for 4 ranks; let the grid have at most 1 parts");
+  EXPECT_EQ(error(),
+            "conv: grid d2 from rank 3 on needs 5 ranks but the plan is for 4 ranks; let the grid have at most 1 part");
   node(1).first_rank = -1;
   EXPECT_EQ(error(), "conv: first_rank is -1; ranks count from 0");
   node(1).grid = {.n = 1 << 20, .c = 1 << 20, .d = 1 << 20, .h = 1 << 20};
@@ -98,15 +97,15 @@ TEST_F(Verify, ChannelPartsSuitTheOp) {
 
 TEST_F(Verify, PartsHaveCells) {
   plan = uniform(graph, {.d = 8});
-  EXPECT_EQ(error(), "input: d8 cuts 4 cells into 8 parts; at most d4 fits here, e.g. --grid d4");
+  EXPECT_EQ(error(), "input: d8 cuts 4 cells into 8 parts; at most d4 works here");
   plan = uniform(graph, {.n = 8});
-  EXPECT_EQ(error(), "input: n8 cuts 4 samples into 8 parts; at most n4 fits here, e.g. --grid n4");
+  EXPECT_EQ(error(), "input: n8 cuts 4 samples into 8 parts; at most n4 works here");
   plan = uniform(graph, {.n = 2, .d = 2});
   node(0).grid = {.c = 4};
-  EXPECT_EQ(error(), "input: c4 cuts 3 channels into 4 parts; at most c3 fits here, e.g. --grid f3");
+  EXPECT_EQ(error(), "input: c4 cuts 3 channels into 4 parts; at most c3 works here");
   plan = uniform(graph, {.n = 4});
   plan.micro_batches = 2;
-  EXPECT_EQ(error(), "input: n4 cuts 2 samples into 4 parts; at most n2 fits here, e.g. --grid n2");
+  EXPECT_EQ(error(), "input: n4 cuts 2 samples into 4 parts; at most n2 works here");
 }
 
 TEST_F(Verify, GroupsMayLeaveRanksEmpty) {
@@ -143,7 +142,7 @@ TEST(VerifyPadding, BlocksThatSeeOnlyPaddingAreRefused) {
     return message_of([&] { verify(plan, graph); });
   };
   EXPECT_EQ(error(2), "no error");
-  EXPECT_EQ(error(4), "conv: part 0 of w4 would see only padding; at most w2 works here, e.g. --grid w2");
+  EXPECT_EQ(error(4), "conv: part 0 of w4 would see only padding; at most w2 works here");
 }
 
 }  // namespace
