@@ -135,16 +135,26 @@ void Lowering::settle(Pending pending) {
 void Lowering::finish(Pending pending) {
   if (pending.exchange < 0) return;
   if (at(schedule_.exchanges, pending.exchange).receives.empty()) {
-    unsettled_sends_.push_back(std::move(pending));
+    unsettled_sends_.push_back({.micro = micro_, .phase = phase_, .pending = std::move(pending)});
     return;
   }
   settle(std::move(pending));
-  if (stages_ == 1) settle_sends();
+  if (!has_stages_) settle_sends();
 }
 
 void Lowering::settle_sends() {
-  for (Pending& pending : unsettled_sends_) settle(std::move(pending));
+  for (UnsettledSend& send : unsettled_sends_) settle(std::move(send.pending));
   unsettled_sends_.clear();
+}
+
+/// Of what the micro-batch sent forward. In a pipeline its backward comes after the forward passes of all stages, which
+/// have taken everything.
+void Lowering::settle_forward_sends() {
+  const auto kept = std::stable_partition(
+      unsettled_sends_.begin(), unsettled_sends_.end(),
+      [&](const UnsettledSend& send) { return send.micro != micro_ || send.phase != Phase::forward; });
+  for (auto send = kept; send != unsettled_sends_.end(); ++send) settle(std::move(send->pending));
+  unsettled_sends_.erase(kept, unsettled_sends_.end());
 }
 
 /// Room for the doubles of every rank of a group, in rank order; the piece returned is this rank's.

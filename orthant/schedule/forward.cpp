@@ -411,7 +411,7 @@ void Lowering::loss() {
       (static_cast<std::int64_t>(graph_.loss.terms.size()) + 1) * static_cast<std::int64_t>(sizeof(double));
   schedule_.losses.push_back(add_buffer("loss", loss_bytes, true));
   const Tensor fetched = gather("output.for.loss", Kind::redistribution, value.own, traffic);
-  if (stages_ == 1) settle_sends();  // from here on gradients are written over what was sent
+  if (!has_stages_) settle_sends();  // from here on gradients are written over what was sent
   const Value output = dense_output(fetched.all);
 
   Value target{.buffer = -1, .box = output.box, .layout = {}};

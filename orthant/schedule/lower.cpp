@@ -10,12 +10,6 @@ constexpr std::int64_t float_bytes = sizeof(float);
 /// More exchanges than one unit has in one pass.
 constexpr int tags_per_unit = 64;
 
-int stage_count(const plan::Plan& plan) {
-  int last = 0;
-  for (const plan::NodePlan& node : plan.nodes) last = std::max(last, node.stage);
-  return last + 1;
-}
-
 }  // namespace
 
 Lowering::Lowering(const model::Graph& graph, const plan::Plan& plan, int rank, const LowerOptions& options)
@@ -25,7 +19,7 @@ Lowering::Lowering(const model::Graph& graph, const plan::Plan& plan, int rank, 
       options_(options),
       units_(fuse(graph, plan)),
       consumers_(consumer_counts(graph)),
-      stages_(stage_count(plan)) {
+      has_stages_(std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const auto& node) { return node.stage > 0; })) {
   unit_of_.assign(graph.nodes.size(), -1);
   for (std::size_t i = 0; i < units_.size(); ++i) at(unit_of_, units_[i].out) = static_cast<int>(i);
   mark_gradients();
@@ -56,28 +50,13 @@ void Lowering::make_micros() {
   }
 }
 
-/// The order in which this rank takes micro-batches forward and backward. In a pipeline one forward, one backward
-/// (1F1B): a rank of an early stage is as many micro-batches ahead as there are stages after it.
-std::vector<std::pair<Phase, int>> Lowering::passes() const {
-  const int count = plan_.micro_batches;
-  int stage = 0;
-  for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
-    const tensor::Distribution dst = plan::distribution(plan_, graph_, static_cast<int>(i));
-    if (tensor::takes_part(dst, rank_)) stage = std::max(stage, plan_.nodes[i].stage);
-  }
-  const int ahead = std::min(stages_ - 1 - stage, count);
-  std::vector<std::pair<Phase, int>> order;
-  const bool train = options_.mode == Mode::train;
-  for (int i = 0; i < count + ahead; ++i) {
-    if (i < count) order.emplace_back(Phase::forward, i);
-    if (train && i >= ahead) order.emplace_back(Phase::backward, i - ahead);
-  }
-  return order;
-}
-
 Schedule Lowering::run() {
   declare_parameters();
-  for (const auto& [phase, micro] : passes()) phase == Phase::forward ? forward_pass(micro) : backward_pass(micro);
+  for (const StagePass& pass : passes_of(plan_, rank_, options_.mode)) {
+    micro_ = &at(micros_, pass.micro_batch);
+    phase_ = pass.phase;
+    pass.phase == Phase::forward ? forward_pass(pass) : backward_pass(pass);
+  }
   phase_ = Phase::update;
   finish_parameters();
   spread_losses();
@@ -86,31 +65,41 @@ Schedule Lowering::run() {
   return std::move(schedule_);
 }
 
-void Lowering::forward_pass(int micro) {
-  micro_ = &at(micros_, micro);
-  phase_ = Phase::forward;
-  for (std::size_t i = 0; i < units_.size(); ++i) {
-    tag_ = (micro * 2 * static_cast<int>(units_.size()) + static_cast<int>(i)) * tags_per_unit;
-    current_node_ = units_[i].main;
-    forward(units_[i]);
-  }
-  loss();
+/// True if the node is of one of the pass's stages.
+bool Lowering::is_in(const StagePass& pass, int index) const {
+  const int stage = planned(index).stage;
+  return stage >= pass.first_stage && stage < pass.end_stage;
 }
 
-void Lowering::backward_pass(int micro) {
-  micro_ = &at(micros_, micro);
-  phase_ = Phase::backward;
+void Lowering::forward_pass(const StagePass& pass) {
+  for (int i = 0; i < static_cast<int>(units_.size()); ++i) {
+    const Unit& unit = at(units_, i);
+    if (!is_in(pass, unit.main)) continue;
+    tag_ = (pass.micro_batch * 2 * static_cast<int>(units_.size()) + i) * tags_per_unit;
+    current_node_ = unit.main;
+    forward(unit);
+  }
+  if (is_in(pass, static_cast<int>(graph_.nodes.size()) - 1)) loss();
+}
+
+void Lowering::backward_pass(const StagePass& pass) {
+  settle_forward_sends();
   std::vector<int> complete;  // units whose gradients have not been reduced yet
-  for (int i = static_cast<int>(units_.size()) - 1; i >= 0; --i) {
-    tag_ = ((micro * 2 + 1) * static_cast<int>(units_.size()) + i) * tags_per_unit;
-    current_node_ = at(units_, i).main;
-    backward(at(units_, i));
-    if (i == 0) emit_put_off();
-    complete.push_back(i);
-    if (!put_off_.empty()) continue;
+  const auto reduce = [&] {
     if (micro_ == &micros_.back()) std::for_each(complete.begin(), complete.end(), [&](int u) { reduce_gradients(u); });
     complete.clear();
+  };
+  for (int i = static_cast<int>(units_.size()) - 1; i >= 0; --i) {
+    const Unit& unit = at(units_, i);
+    if (!is_in(pass, unit.main)) continue;
+    tag_ = ((pass.micro_batch * 2 + 1) * static_cast<int>(units_.size()) + i) * tags_per_unit;
+    current_node_ = unit.main;
+    backward(unit);
+    complete.push_back(i);
+    if (put_off_.empty()) reduce();
   }
+  emit_put_off();
+  reduce();
 }
 
 /// Tags that no unit uses.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "orthant/schedule/fusion.hpp"
+#include "orthant/schedule/passes.hpp"
 #include "orthant/schedule/schedule.hpp"
 #include "orthant/tensor/moves.hpp"
 
@@ -87,6 +88,13 @@ struct Micro {
   std::vector<bool> activation_undone;           ///< per node: the gradient is already that before the activation
 };
 
+/// A send that was not waited for yet.
+struct UnsettledSend {
+  const Micro* micro = nullptr;
+  Phase phase = Phase::forward;
+  Pending pending;
+};
+
 /// The work of lower(): walks the units forward, then backward, emitting steps and buffers.
 class Lowering {
  public:
@@ -96,9 +104,9 @@ class Lowering {
  private:
   // lower.cpp
   void make_micros();
-  [[nodiscard]] std::vector<std::pair<Phase, int>> passes() const;
-  void forward_pass(int micro);
-  void backward_pass(int micro);
+  [[nodiscard]] bool is_in(const StagePass& pass, int index) const;
+  void forward_pass(const StagePass& pass);
+  void backward_pass(const StagePass& pass);
   void mark_gradients();
   void find_lifetimes();
   [[nodiscard]] const model::Node& node(int index) const { return at(micro_->graph.nodes, index); }
@@ -122,6 +130,7 @@ class Lowering {
   void settle(Pending pending);
   void finish(Pending pending);
   void settle_sends();
+  void settle_forward_sends();
   int emit_start(Exchange exchange);
   void emit_finish(int index);
   int add_sums(const std::string& name, std::int64_t count, const std::vector<int>& ranks);
@@ -240,12 +249,12 @@ class Lowering {
   std::vector<bool> needs_gradient_;
   std::vector<Micro> micros_;
   Micro* micro_ = nullptr;  ///< the one being walked
-  int stages_ = 1;
+  bool has_stages_ = false;
   int current_node_ = 0;
   Phase phase_ = Phase::forward;
   int tag_ = 0;
-  std::vector<Step> put_off_;                      ///< to be done while the next sums travel
-  std::vector<Pending> unsettled_sends_;           ///< not waited for yet
+  std::vector<Step> put_off_;  ///< to be done while the next sums travel
+  std::vector<UnsettledSend> unsettled_sends_;
   std::vector<int> last_unit_;                     ///< per bucket: the unit whose gradient comes last
   std::vector<int> bucket_tag_;                    ///< per bucket
   std::vector<std::pair<int, Pending>> reducing_;  ///< buckets whose gradients are being summed

@@ -213,6 +213,60 @@ TEST(Parallel, EqualsOneRankBitForBitOnWholeNumbers) {
   }
 }
 
+/// A short network with branches, and a plan in which every node is of a random stage on random ranks: stages share
+/// ranks, ranks have several stages, tensors skip stages.
+struct StagedCase {
+  model::Graph graph;
+  plan::Plan plan;
+};
+
+StagedCase staged_case(std::uint64_t seed) {
+  Random random(seed);
+  const auto pick = [&](int lo, int hi) { return static_cast<int>(random.integer(lo, hi)); };
+  const int micro_batches = pick(1, 4);
+  model::GraphBuilder builder("staged", 3, {micro_batches * pick(1, 3), 2, 1, pick(2, 4), pick(2, 4)});
+  const int layers = pick(2, 5);
+  for (int i = 0; i < layers; ++i) {
+    const int src = builder.last();
+    Window window{.size = {1, 3, 1}, .pad_lo = {0, 1, 0}, .pad_hi = {0, 1, 0}};
+    if (pick(0, 1) == 0) window = {};
+    const std::string name = std::to_string(i);
+    const int conv = builder.add("conv" + name, model::Conv{.filters = 2, .window = window, .bias = false}, {src});
+    if (pick(0, 2) == 0) builder.add("act" + name, model::Activation{.kind = model::ActivationKind::relu}, {conv});
+    if (pick(0, 1) == 0) builder.add("sum" + name, model::Add{}, {builder.last(), pick(0, 1) == 0 ? src : 0});
+  }
+  const double weight = static_cast<double>(tensor::volume(builder.shape(builder.last()))) / 2;
+  StagedCase result{.graph = builder.finish({.terms = {{.weight = weight}}}), .plan = {}};
+  model::Graph one_micro_batch = result.graph;
+  for (model::Node& node : one_micro_batch.nodes) node.shape.n /= micro_batches;
+  result.plan = random_plan(one_micro_batch, rank_counts[seed % std::size(rank_counts)], random);
+  result.plan.micro_batches = micro_batches;
+  for (std::size_t i = 0; i < result.plan.nodes.size(); ++i) {
+    int stage = 0;
+    for (const int src : result.graph.nodes[i].srcs)
+      stage = std::max(stage, result.plan.nodes[static_cast<std::size_t>(src)].stage);
+    result.plan.nodes[i].stage = stage + (pick(0, 2) > 0 ? 1 : 0);
+  }
+  return result;
+}
+
+TEST(Parallel, AnyStagesOnAnyRanksEqualOneRank) {
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(times(300)); ++seed) {
+    const StagedCase staged = staged_case(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(staged.plan));
+    const RanksOptions options{.lower = {.update = seed % 3 == 0, .keep_output = true}};
+    try {
+      plan::Plan one_rank = plan::serial_plan(staged.graph);
+      one_rank.micro_batches = staged.plan.micro_batches;
+      const Outcome one = run_ranks(staged.graph, one_rank, options);
+      EXPECT_EQ(difference(run_ranks(staged.graph, staged.plan, options), one), "");
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+    if (HasFailure()) return;
+  }
+}
+
 /// As close as 1e-5 or, where sums cancel, as one rank's floats are to doubles.
 void expect_gradients_agree(const model::Graph& graph, const plan::Plan& plan, const RanksOptions& options) {
   const Outcome one = run_ranks(graph, plan::serial_plan(graph), options);
