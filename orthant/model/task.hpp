@@ -14,7 +14,8 @@
 namespace orthant::model {
 
 /// What one rank computes in one step, with local geometry and memory order: what kernels are made from
-/// and what the oracle prices. Pure values. The comment of each task lists its arguments, in order.
+/// and what the oracle prices. Pure values. The comment of each task lists its arguments, in order; arguments.hpp has
+/// them as values, with their access, layouts and types.
 /// `Layout`s carry an offset into the argument's buffer. Parameters and their gradients are dense and
 /// in our order: convolution weights are [groups][taps][I/groups][O/groups] ("gdhwio"), dense weights [O][I].
 /// Extents are those of the layouts: dst may end before what src allows, and cells of src that no tap reaches have a
@@ -140,7 +141,7 @@ struct SoftmaxTask {
 
 /// dst = factor * src, or dst += factor * src with `accumulate`. Layouts may permute: flatten, concat and split
 /// are copies.
-///   src, dst
+///   src, dst (may be in place)
 struct CopyTask {
   double factor = 1;
   bool accumulate = false;
@@ -232,5 +233,9 @@ using Task =
 /// Floating-point operations of a task (a multiply-add is two): convolutions and dense layers exactly, the rest
 /// as zero.
 std::int64_t flops(const Task& task);
+
+/// Bytes that go between memory and a kernel that touches every item of its arguments once: what steps that are bound
+/// by memory cost. What is added to goes both ways; arguments that may be null count.
+std::int64_t bytes_moved(const Task& task);
 
 }  // namespace orthant::model

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace orthant::model {
+
+/// The place of an argument in the list of its task, and its name: kernels write `arguments[at::conv_forward::src]`.
+struct Position {
+  std::size_t index = 0;
+  std::string_view name;
+
+  constexpr operator std::size_t() const { return index; }
+};
+
+/// The order of every task's arguments. The passes of a convolution are those of a dense layer, too.
+namespace at {
+
+namespace conv_forward {
+inline constexpr Position src{0, "src"}, weights{1, "weights"}, bias{2, "bias"}, dst{3, "dst"};
+}
+namespace conv_backward_data {
+inline constexpr Position diff_dst{0, "diff_dst"}, weights{1, "weights"}, diff_src{2, "diff_src"};
+}
+namespace conv_backward_weights {
+inline constexpr Position src{0, "src"}, diff_dst{1, "diff_dst"}, diff_weights{2, "diff_weights"},
+    diff_bias{3, "diff_bias"};
+}
+
+namespace pool_forward {
+inline constexpr Position src{0, "src"}, dst{1, "dst"}, argmax{2, "argmax"};
+}
+namespace pool_backward {
+inline constexpr Position diff_dst{0, "diff_dst"}, argmax{1, "argmax"}, y{2, "y"}, diff_src{3, "diff_src"};
+}
+
+namespace norm_sums_forward {
+inline constexpr Position x{0, "x"}, sums{1, "sums"};
+}
+namespace norm_sums_backward {
+inline constexpr Position diff_y{0, "diff_y"}, diff_y2{1, "diff_y2"}, x{2, "x"}, y{3, "y"}, gamma{4, "gamma"},
+    beta{5, "beta"}, saved{6, "saved"}, sums{7, "sums"}, diff_gamma{8, "diff_gamma"}, diff_beta{9, "diff_beta"},
+    diff_residual{10, "diff_residual"};
+}
+
+namespace norm_forward {
+inline constexpr Position x{0, "x"}, gamma{1, "gamma"}, beta{2, "beta"}, running_mean{3, "running_mean"},
+    running_var{4, "running_var"}, sums{5, "sums"}, saved{6, "saved"}, residual{7, "residual"}, y{8, "y"};
+}
+namespace norm_backward {
+inline constexpr Position diff_y{0, "diff_y"}, diff_y2{1, "diff_y2"}, x{2, "x"}, y{3, "y"}, gamma{4, "gamma"},
+    beta{5, "beta"}, saved{6, "saved"}, sums{7, "sums"}, diff_x{8, "diff_x"};
+}
+
+namespace activation_forward {
+inline constexpr Position src{0, "src"}, bias{1, "bias"}, dst{2, "dst"};
+}
+namespace activation_backward {
+inline constexpr Position diff_dst{0, "diff_dst"}, diff_dst2{1, "diff_dst2"}, y{2, "y"}, diff_src{3, "diff_src"};
+}
+
+namespace softmax_forward {
+inline constexpr Position src{0, "src"}, dst{1, "dst"};
+}
+namespace softmax_backward {
+inline constexpr Position diff_dst{0, "diff_dst"}, y{1, "y"}, diff_src{2, "diff_src"};
+}
+
+namespace copy {
+inline constexpr Position src{0, "src"}, dst{1, "dst"};
+}
+namespace fill {
+inline constexpr Position dst{0, "dst"};
+}
+namespace sum {
+inline constexpr Position src{0, "src"}, dst{1, "dst"};
+}
+namespace add {
+inline constexpr Position a{0, "a"}, b{1, "b"}, dst{2, "dst"};
+}
+namespace dropout {
+inline constexpr Position src{0, "src"}, dst{1, "dst"};
+}
+namespace bias_gradient {
+inline constexpr Position diff_dst{0, "diff_dst"}, diff_bias{1, "diff_bias"};
+}
+
+namespace loss_sums {
+inline constexpr Position output{0, "output"}, target{1, "target"}, sums{2, "sums"};
+}
+namespace loss {
+inline constexpr Position output{0, "output"}, target{1, "target"}, sums{2, "sums"}, diff_output{3, "diff_output"},
+    loss{4, "loss"};
+}
+
+/// What has arrived from others follows from `arrived` on.
+namespace update {
+inline constexpr Position weights{0, "weights"}, gradient{1, "gradient"}, state0{2, "state0"}, state1{3, "state1"},
+    arrived{4, "arrived"};
+}
+
+}  // namespace at
+}  // namespace orthant::model
