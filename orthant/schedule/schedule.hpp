@@ -31,6 +31,8 @@ struct Step {
 
 /// Floating-point operations of a step; zero for messages.
 std::int64_t flops(const Step& step);
+/// model::bytes_moved of the arguments that the step has; zero for messages.
+std::int64_t bytes_moved(const Step& step);
 
 /// A contiguous piece of a buffer that goes to or comes from another rank.
 struct Message {

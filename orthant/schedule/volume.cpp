@@ -1,3 +1,5 @@
+#include "orthant/base/checked.hpp"
+#include "orthant/model/arguments.hpp"
 #include "orthant/schedule/schedule.hpp"
 
 namespace orthant::schedule {
@@ -5,6 +7,16 @@ namespace orthant::schedule {
 std::int64_t flops(const Step& step) {
   const auto* task = std::get_if<model::Task>(&step.work);
   return task ? model::flops(*task) : 0;
+}
+
+std::int64_t bytes_moved(const Step& step) {
+  const auto* task = std::get_if<model::Task>(&step.work);
+  std::int64_t bytes = 0;
+  if (!task) return bytes;
+  for (const model::Argument& argument : model::arguments(*task)) {
+    if (step.arguments[argument.position] >= 0) bytes = base::checked_add(bytes, model::bytes_moved(argument));
+  }
+  return bytes;
 }
 
 Volume sent(const Schedule& schedule, Kind kind) {

@@ -1,6 +1,7 @@
 #include "orthant/plan/strategy.hpp"
 #include "orthant/schedule/schedule.hpp"
 #include "orthant/schedule/text.hpp"
+#include "tests/schedule/verified.hpp"
 
 #include <gtest/gtest.h>
 
@@ -27,7 +28,7 @@ Conv conv3(std::int64_t filters) {
 GraphBuilder start() { return {"net", 3, {.n = 1, .c = 2, .d = 8, .h = 8, .w = 8}}; }
 
 std::string text(const model::Graph& graph, const LowerOptions& options = {}) {
-  return to_text(lower(graph, plan::serial_plan(graph), 0, options));
+  return to_text(lower_verified(graph, plan::serial_plan(graph), 0, options));
 }
 
 TEST(Lower, ActivationRidesOnConvolutionAndPoolingWritesItsGradientOverIt) {
@@ -100,8 +101,8 @@ TEST(Lower, InputGradientIsComputedOnlyWhenAsked) {
   builder.add("conv", conv3(4));
   const model::Graph graph = builder.finish(mse);
 
-  EXPECT_TRUE(lower(graph, plan::serial_plan(graph), 0, {}).input_gradients.empty());
-  const Schedule asked = lower(graph, plan::serial_plan(graph), 0, {.input_gradient = true});
+  EXPECT_TRUE(lower_verified(graph, plan::serial_plan(graph), 0, {}).input_gradients.empty());
+  const Schedule asked = lower_verified(graph, plan::serial_plan(graph), 0, {.input_gradient = true});
   ASSERT_EQ(asked.input_gradients.size(), 1U);
   EXPECT_TRUE(asked.buffers[static_cast<std::size_t>(asked.input_gradients.front().buffer)].persistent);
 }
@@ -114,7 +115,7 @@ TEST(Lower, SharedGradientOfAnAddIsNotOverwritten) {
   builder.add("scale", model::Scale{.factor = 2});
 
   const model::Graph graph = builder.finish(mse);
-  const Schedule schedule = lower(graph, plan::serial_plan(graph), 0, {.update = false});
+  const Schedule schedule = lower_verified(graph, plan::serial_plan(graph), 0, {.update = false});
   const int last_reader = static_cast<int>(schedule.steps.size()) - 1;
 
   EXPECT_EQ(schedule.steps[static_cast<std::size_t>(last_reader)].arguments[1],
@@ -138,7 +139,7 @@ model::Graph six_buckets() {
 
 TEST(Lower, GradientsThatOthersReadInPlaceStayUntilTheyHave) {
   const model::Graph graph = six_buckets();
-  const Schedule schedule = lower(graph, plan::make_plan(graph, "data", 2), 1, {});
+  const Schedule schedule = lower_verified(graph, plan::make_plan(graph, "data", 2), 1, {});
 
   ASSERT_EQ(schedule.buckets.size(), 6U);
   for (std::size_t b = 0; b < 6; ++b) {
@@ -156,7 +157,7 @@ TEST(Lower, GradientsThatOthersReadInPlaceStayUntilTheyHave) {
 // Ranks that have other buckets, too, may be anywhere else when a gradient comes.
 TEST(Lower, GradientsOfShardsAreNotReadInPlace) {
   const model::Graph graph = six_buckets();
-  const Schedule schedule = lower(graph, plan::make_plan(graph, "data+filter", 4), 1, {});
+  const Schedule schedule = lower_verified(graph, plan::make_plan(graph, "data+filter", 4), 1, {});
 
   EXPECT_TRUE(std::any_of(schedule.exchanges.begin(), schedule.exchanges.end(),
                           [](const Exchange& exchange) { return exchange.kind == Kind::gradient; }));
@@ -177,7 +178,7 @@ TEST(Lower, PoolingDoesNotWaitForCellsOfOthers) {
   const model::Graph graph = builder.finish(mse);
   const plan::Plan plan = plan::make_plan(graph, plan::CompactGrid{.d = 2});
   const auto until_conv2 = [&](int rank) {
-    const std::string all = to_text(lower(graph, plan, rank, {}));
+    const std::string all = to_text(lower_verified(graph, plan, rank, {}));
     return all.substr(0, all.find("conv2"));
   };
 
@@ -212,7 +213,7 @@ TEST(Lower, PoolingWaitsForChannelsOfOthers) {
   ASSERT_EQ(plan.nodes[static_cast<std::size_t>(source)].grid.c, 2);
   plan.nodes[static_cast<std::size_t>(pool)].grid = {.n = 1, .c = 1, .d = 2, .h = 1, .w = 1};
   for (const int rank : {0, 1}) {
-    const std::string all = to_text(lower(graph, plan, rank, {}));
+    const std::string all = to_text(lower_verified(graph, plan, rank, {}));
     EXPECT_LT(all.find("conv.halo.finish"), all.find("pool.forward ")) << all;
     EXPECT_EQ(all.find("pool.forward_edge"), std::string::npos) << all;
   }

@@ -1,5 +1,7 @@
 #include "orthant/schedule/schedule.hpp"
 
+#include "tests/schedule/verified.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,19 +94,19 @@ class Stationary : public testing::TestWithParam<ChannelGrid> {
 /// (Dryden et al., SC'19).
 TEST_P(Stationary, StepSendsWhatTheFormulaSays) {
   for (int rank = 0; rank < ranks(); ++rank) {
-    const Schedule schedule = lower(graph_, plan(), rank, {.input_gradient = true});
+    const Schedule schedule = lower_verified(graph_, plan(), rank, {.input_gradient = true});
     EXPECT_EQ(between_layers(schedule), (Volume{messages(2, 2), bytes(2, 2)})) << "rank " << rank;
   }
 }
 
 TEST_P(Stationary, ForwardSendsHalfOfIt) {
-  const Schedule schedule = lower(graph_, plan(), 0, {.mode = Mode::evaluate});
+  const Schedule schedule = lower_verified(graph_, plan(), 0, {.mode = Mode::evaluate});
   EXPECT_EQ(between_layers(schedule), (Volume{messages(1, 1), bytes(1, 1)}));
 }
 
 /// Without backward-data nobody returns the gradient of src.
 TEST_P(Stationary, WithoutBackwardDataTheSourceTravelsOnce) {
-  const Schedule schedule = lower(graph_, plan(), 0, {});
+  const Schedule schedule = lower_verified(graph_, plan(), 0, {});
   EXPECT_EQ(between_layers(schedule), (Volume{messages(1, 2), bytes(1, 2)}));
 }
 
@@ -120,10 +122,10 @@ TEST(HaloVolume, CutInDepthSendsRadiusTimesFaceToEachNeighbour) {
     for (const int parts : {2, 3, 4, 8}) {
       for (int rank = 0; rank < parts; ++rank) {
         const int neighbours = (rank > 0 ? 1 : 0) + (rank < parts - 1 ? 1 : 0);
-        const Schedule forward = lower(graph, cut_alike(graph, {.d = parts}), rank, {.mode = Mode::evaluate});
+        const Schedule forward = lower_verified(graph, cut_alike(graph, {.d = parts}), rank, {.mode = Mode::evaluate});
         EXPECT_EQ(between_layers(forward), (Volume{neighbours, neighbours * radius * face})) << parts << ' ' << rank;
         // The halo of the gradient goes back to its owners: the same cells, whatever the number of filters.
-        const Schedule step = lower(graph, cut_alike(graph, {.d = parts}), rank, {.input_gradient = true});
+        const Schedule step = lower_verified(graph, cut_alike(graph, {.d = parts}), rank, {.input_gradient = true});
         EXPECT_EQ(sent(step, Kind::halo), (Volume{2 * neighbours, 2 * neighbours * radius * face}));
         EXPECT_EQ(between_layers(step), sent(step, Kind::halo));
       }
@@ -135,11 +137,13 @@ TEST(HaloVolume, CutInThreeDimsSendsFacesEdgesAndCornersAtOnce) {
   const Shape src{.n = 1, .c = 3, .d = 12, .h = 12, .w = 12};
   for (const std::int64_t radius : {1, 2}) {
     const model::Graph graph = one_convolution(src, conv(4, 2 * radius + 1));
-    const Schedule middle = lower(graph, cut_alike(graph, {.d = 3, .h = 3, .w = 3}), 13, {.mode = Mode::evaluate});
+    const Schedule middle =
+        lower_verified(graph, cut_alike(graph, {.d = 3, .h = 3, .w = 3}), 13, {.mode = Mode::evaluate});
     const std::int64_t wide = 4 + 2 * radius;
     EXPECT_EQ(sent(middle, Kind::halo), (Volume{26, (wide * wide * wide - 64) * src.c * float_bytes}));
 
-    const Schedule corner = lower(graph, cut_alike(graph, {.d = 3, .h = 3, .w = 3}), 0, {.mode = Mode::evaluate});
+    const Schedule corner =
+        lower_verified(graph, cut_alike(graph, {.d = 3, .h = 3, .w = 3}), 0, {.mode = Mode::evaluate});
     const std::int64_t one_sided = 4 + radius;
     EXPECT_EQ(sent(corner, Kind::halo), (Volume{7, (one_sided * one_sided * one_sided - 64) * src.c * float_bytes}));
   }
@@ -151,7 +155,7 @@ TEST(HaloVolume, StrideTwoMovesOneSideOnly) {
   const model::Graph graph = one_convolution(src, conv(4, 3, 2));
   const std::int64_t face = src.c * src.h * src.w * float_bytes;
   for (int rank = 0; rank < 4; ++rank) {
-    const Schedule schedule = lower(graph, cut_alike(graph, {.d = 4}), rank, {.mode = Mode::evaluate});
+    const Schedule schedule = lower_verified(graph, cut_alike(graph, {.d = 4}), rank, {.mode = Mode::evaluate});
     EXPECT_EQ(sent(schedule, Kind::halo), (rank < 3 ? Volume{1, face} : Volume{})) << rank;
   }
 }
@@ -159,7 +163,7 @@ TEST(HaloVolume, StrideTwoMovesOneSideOnly) {
 TEST(HaloVolume, BlocksThinnerThanTheHaloReachPastTheNeighbour) {
   const Shape src{.n = 1, .c = 2, .d = 8, .h = 4, .w = 4};
   const model::Graph graph = one_convolution(src, conv(2, 7));
-  const Schedule schedule = lower(graph, cut_alike(graph, {.d = 4}), 0, {.mode = Mode::evaluate});
+  const Schedule schedule = lower_verified(graph, cut_alike(graph, {.d = 4}), 0, {.mode = Mode::evaluate});
   // Both planes to the next rank, the upper one to the one after it: radius 3 in all.
   EXPECT_EQ(sent(schedule, Kind::halo), (Volume{2, 3 * src.c * src.h * src.w * float_bytes}));
 }
@@ -169,7 +173,7 @@ TEST(HaloVolume, FirstLayerGetsItsHaloFromTheLoader) {
   builder.add("conv", conv(4, 3));
   const model::Graph graph = builder.finish(mse);
   for (int rank = 0; rank < 4; ++rank) {
-    const Schedule schedule = lower(graph, cut_alike(graph, {.d = 4}), rank, {});
+    const Schedule schedule = lower_verified(graph, cut_alike(graph, {.d = 4}), rank, {});
     EXPECT_EQ(between_layers(schedule), Volume{}) << rank;
     const tensor::Box& box = schedule.inputs.front().box;
     EXPECT_EQ(box.hi.d - box.lo.d, rank == 0 || rank == 3 ? 3 : 4) << rank;
@@ -186,7 +190,7 @@ constexpr ShardCase shard_cases[]{{1, 2, 1}, {1, 4, 1}, {1, 8, 1}, {2, 2, 1}, {2
 class Segmented : public testing::TestWithParam<ShardCase> {
  protected:
   [[nodiscard]] Schedule lowered(int p, int q, int channel_parts, const LowerOptions& options) const {
-    return lower(graph_, cut_alike(graph_, {.n = q, .c = p}, channel_parts), 0, options);
+    return lower_verified(graph_, cut_alike(graph_, {.n = q, .c = p}, channel_parts), 0, options);
   }
   const model::Graph graph_ = one_convolution({.n = 24, .c = 48, .d = 2, .h = 2, .w = 2}, conv(96, 3));
   const std::int64_t weights_ = model::parameter_count(graph_);
@@ -241,7 +245,7 @@ TEST(StatisticsVolume, OneMessageToEachRankOfTheGroupPerPass) {
   const auto statistics = [&](plan::Statistics kind) {
     plan::Plan plan = cut_alike(graph, {.n = 2, .d = 4});
     for (plan::NodePlan& node : plan.nodes) node.statistics = kind;
-    return sent(lower(graph, plan, 0, {}), Kind::statistics);
+    return sent(lower_verified(graph, plan, 0, {}), Kind::statistics);
   };
   EXPECT_EQ(statistics(plan::Statistics::global), (Volume{2 * 7, 2 * 7 * 2 * 8 * double_bytes}));
   EXPECT_EQ(statistics(plan::Statistics::spatial), (Volume{2 * 3, 2 * 3 * 2 * 8 * double_bytes}));
@@ -261,7 +265,7 @@ TEST(PipelineVolume, BorderTravelsOncePerPass) {
   plan.nodes.back().first_rank = 1;
   plan.nodes.back().stage = 1;
   for (const int rank : {0, 1}) {
-    const Schedule schedule = lower(graph, plan, rank, {});
+    const Schedule schedule = lower_verified(graph, plan, rank, {});
     EXPECT_EQ(between_layers(schedule), (Volume{4, bytes})) << rank;
     EXPECT_EQ(sent(schedule, Kind::gradient), Volume{});
   }

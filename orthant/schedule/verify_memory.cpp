@@ -1,0 +1,250 @@
+#include "orthant/base/format.hpp"
+#include "orthant/schedule/verification.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace orthant::schedule {
+namespace {
+
+using model::Access;
+
+/// Bytes of a root that a message in flight comes from or goes to.
+struct InFlight {
+  int exchange = -1;
+  int root = -1;
+  bool is_receive = false;
+  ByteSet bytes;
+  int until = -1;  ///< the step it ends in
+};
+
+/// True if the items of both have the same places: one may be read and the other written, item by item.
+bool are_same_items(const Touch& a, const Touch& b) {
+  const auto first_byte = [](const Touch& touch) {
+    return touch.first_byte + touch.argument.touched.offset * model::bytes_of(touch.argument.type);
+  };
+  const tensor::Layout& x = a.argument.touched;
+  const tensor::Layout& y = b.argument.touched;
+  if (a.argument.type != b.argument.type || x.extents != y.extents || first_byte(a) != first_byte(b)) return false;
+  return std::all_of(tensor::all_dims.begin(), tensor::all_dims.end(),
+                     [&](tensor::Dim dim) { return x.extents[dim] == 1 || x.strides[dim] == y.strides[dim]; });
+}
+
+/// Follows what is written, step by step.
+class Walk {
+ public:
+  explicit Walk(const Schedule& schedule)
+      : schedule_(schedule), flights_(flights_of(schedule)), written_(schedule.buffers.size()) {
+    fill_at_the_beginning();
+  }
+
+  Mistakes run() {
+    for (step_ = 0; step_ < static_cast<int>(schedule_.steps.size()); ++step_) {
+      std::erase_if(in_flight_, [&](const InFlight& one) { return one.until <= step_; });
+      const auto& work = schedule_.steps[static_cast<std::size_t>(step_)].work;
+      if (const auto* start = std::get_if<Start>(&work)) {
+        begin(start->exchange);
+      } else if (const auto* finish = std::get_if<Finish>(&work)) {
+        for (const Message& message : exchange(finish->exchange).receives)
+          written(message.buffer).add(bytes_of(schedule_, message));
+      } else {
+        compute();
+      }
+    }
+    check_results();
+    for (const Bucket& bucket : schedule_.buckets) check_common_weights(bucket);
+    return std::move(mistakes_);
+  }
+
+ private:
+  [[nodiscard]] const Exchange& exchange(int index) const {
+    return schedule_.exchanges[static_cast<std::size_t>(index)];
+  }
+  ByteSet& written(int buffer) { return written_[static_cast<std::size_t>(root_of(schedule_, buffer))]; }
+  [[nodiscard]] const std::string& root_name(int buffer) const {
+    return buffer_of(schedule_, root_of(schedule_, buffer)).name;
+  }
+  [[nodiscard]] const std::string& step_name() const { return schedule_.steps[static_cast<std::size_t>(step_)].name; }
+
+  /// What persists is there, but for what the run makes.
+  void fill_at_the_beginning() {
+    std::set<int> made;
+    for (const int loss : schedule_.losses) made.insert(root_of(schedule_, loss));
+    for (const Port& port : schedule_.input_gradients)
+      if (port.buffer >= 0) made.insert(root_of(schedule_, port.buffer));
+    for (const Bucket& bucket : schedule_.buckets) made.insert(bucket.gradient);
+    for (int i = 0; i < static_cast<int>(schedule_.buffers.size()); ++i) {
+      const Buffer& buffer = buffer_of(schedule_, i);
+      if (buffer.inside < 0 && buffer.persistent && !made.contains(i)) written(i).add(ByteSet({0, buffer.bytes}));
+    }
+    for (const Bucket& bucket : schedule_.buckets) fill_gaps(bucket);
+  }
+
+  /// Nobody cares what is between the parameters of a bucket, though it is sent and updated with them.
+  void fill_gaps(const Bucket& bucket) {
+    std::vector<tensor::Range> pieces;
+    for (const ParameterBuffers& entry : schedule_.parameters) {
+      if (entry.gradient < 0 || root_of(schedule_, entry.gradient) != bucket.gradient) continue;
+      const Buffer& piece = buffer_of(schedule_, entry.gradient);
+      pieces.push_back({piece.offset_bytes, piece.offset_bytes + piece.bytes});
+    }
+    std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.lo < b.lo; });
+    std::int64_t end = 0;
+    for (const tensor::Range& piece : pieces) {
+      written(bucket.gradient).add(ByteSet({end, piece.lo}));
+      end = piece.hi;
+    }
+    written(bucket.gradient).add(ByteSet({end, buffer_of(schedule_, bucket.gradient).bytes}));
+  }
+
+  void check_read(int root, const ByteSet& bytes, const std::string& what) {
+    const tensor::Range missing = written(root).missing(bytes);
+    if (missing == tensor::Range{}) return;
+    mistakes_.push_back(fmt::format("step {}, {}: {} reads bytes {} to {} of {} before they are written", step_,
+                                    step_name(), what, missing.lo, missing.hi, root_name(root)));
+  }
+
+  /// What is received may not be touched, what is sent may not be written.
+  void check_flight(int root, const ByteSet& bytes, bool writes, const std::string& what) {
+    for (const InFlight& one : in_flight_) {
+      if (one.root != root || !(writes || one.is_receive)) continue;
+      const tensor::Range common = one.bytes.common(bytes);
+      if (common == tensor::Range{}) continue;
+      mistakes_.push_back(fmt::format("step {}, {}: {} {} bytes {} to {} of {} while {} {} them", step_, step_name(),
+                                      what, writes ? "writes" : "reads", common.lo, common.hi, root_name(root),
+                                      exchange(one.exchange).name, one.is_receive ? "receives" : "sends"));
+    }
+  }
+
+  void begin(int index) {
+    for (const Message& message : exchange(index).sends) {
+      const ByteSet bytes = bytes_of(schedule_, message);
+      const int root = root_of(schedule_, message.buffer);
+      const std::string what = fmt::format("the message to rank {}", message.peer);
+      check_read(root, bytes, what);
+      check_flight(root, bytes, false, what);
+    }
+    for (const Message& message : exchange(index).sends) add_flight(index, message, false);
+    for (const Message& message : exchange(index).receives) {
+      check_flight(root_of(schedule_, message.buffer), bytes_of(schedule_, message), true,
+                   fmt::format("the message from rank {}", message.peer));
+      add_flight(index, message, true);
+    }
+  }
+
+  void add_flight(int index, const Message& message, bool is_receive) {
+    int until = flights_[static_cast<std::size_t>(index)].finish;
+    if (exchange(index).in_place && !is_receive) {
+      const int release = release_of(schedule_, message);
+      if (release <= until) {
+        mistakes_.push_back(fmt::format("{} is read in place by rank {}, and nothing says until when",
+                                        root_name(message.buffer), message.peer));
+      }
+      until = std::max(until, release);
+    }
+    in_flight_.push_back({.exchange = index,
+                          .root = root_of(schedule_, message.buffer),
+                          .is_receive = is_receive,
+                          .bytes = bytes_of(schedule_, message),
+                          .until = until});
+  }
+
+  void compute() {
+    const std::vector<Touch> touches = touches_of(schedule_, schedule_.steps[static_cast<std::size_t>(step_)]);
+    for (const Touch& touch : touches) {
+      const bool writes = touch.argument.access != Access::read;
+      const std::string what(touch.argument.position.name);
+      if (touch.argument.access != Access::write) check_read(touch.root, touch.bytes, what);
+      check_flight(touch.root, touch.bytes, writes, what);
+      if (writes) check_overlaps(touches, touch);
+    }
+    for (const Touch& touch : touches) {
+      if (touch.argument.access != Access::read) written(touch.root).add(touch.bytes);
+    }
+  }
+
+  void check_overlaps(const std::vector<Touch>& touches, const Touch& target) {
+    for (const Touch& other : touches) {
+      if (&other == &target || other.root != target.root || !other.bytes.meets(target.bytes)) continue;
+      if (target.argument.in_place && other.argument.access == Access::read && are_same_items(other, target)) continue;
+      mistakes_.push_back(fmt::format("step {}, {}: {} writes over {} in {}", step_, step_name(),
+                                      target.argument.position.name, other.argument.position.name,
+                                      root_name(target.root)));
+    }
+  }
+
+  /// Weights that ranks may have in common: who has sent the gradient of items that another one updates must not read
+  /// them until their new values have come.
+  void check_common_weights(const Bucket& bucket) {
+    if (!buffer_of(schedule_, bucket.value).shared) return;
+    for (std::size_t i = 0; i < flights_.size(); ++i) {
+      for (const Message& message : schedule_.exchanges[i].receives) {
+        if (root_of(schedule_, message.buffer) != bucket.value) continue;
+        const ByteSet bytes = bytes_of(schedule_, message);
+        const int sent = start_of_gradient(bucket, message.peer, bytes);
+        if (sent < 0) {
+          mistakes_.push_back(fmt::format("{} brings weights of rank {} that had no gradient from here",
+                                          schedule_.exchanges[i].name, message.peer));
+        }
+        for (int step = std::max(sent, 0) + 1; sent >= 0 && step < flights_[i].start; ++step)
+          check_common_weights(bucket, message.peer, bytes, schedule_.steps[static_cast<std::size_t>(step)]);
+      }
+    }
+  }
+
+  void check_common_weights(const Bucket& bucket, int peer, const ByteSet& bytes, const Step& step) {
+    for (const Touch& touch : touches_of(schedule_, step)) {
+      if (touch.root != bucket.value || !touch.bytes.meets(bytes)) continue;
+      mistakes_.push_back(fmt::format("{}: {} touches {}, which rank {} may be updating", step.name,
+                                      touch.argument.position.name, root_name(bucket.value), peer));
+    }
+  }
+
+  /// The step that begins to send the gradient of these bytes of a bucket to the rank that updates them, or -1.
+  [[nodiscard]] int start_of_gradient(const Bucket& bucket, int peer, const ByteSet& bytes) const {
+    for (std::size_t i = 0; i < flights_.size(); ++i) {
+      for (const Message& message : schedule_.exchanges[i].sends) {
+        if (message.peer == peer && root_of(schedule_, message.buffer) == bucket.gradient &&
+            bytes_of(schedule_, message).covers(bytes))
+          return flights_[i].start;
+      }
+    }
+    return -1;
+  }
+
+  /// What the run is for must be there at its end.
+  void check_results() {
+    const auto check = [&](int buffer, const ByteSet& bytes) {
+      const tensor::Range missing = written(buffer).missing(bytes);
+      if (missing == tensor::Range{}) return;
+      mistakes_.push_back(
+          fmt::format("bytes {} to {} of {} are never written", missing.lo, missing.hi, root_name(buffer)));
+    };
+    for (const int loss : schedule_.losses) check(loss, ByteSet({0, buffer_of(schedule_, loss).bytes}));
+    for (const auto* ports : {&schedule_.input_gradients, &schedule_.predictions}) {
+      for (const Port& port : *ports) {
+        if (port.buffer < 0) continue;
+        const Buffer& buffer = buffer_of(schedule_, port.buffer);
+        check(port.buffer, {port.layout, sizeof(float), buffer.inside < 0 ? 0 : buffer.offset_bytes});
+      }
+    }
+    for (const ParameterBuffers& entry : schedule_.parameters) {
+      if (entry.gradient < 0) continue;
+      const Buffer& piece = buffer_of(schedule_, entry.gradient);
+      check(entry.gradient, ByteSet({piece.offset_bytes, piece.offset_bytes + piece.bytes}));
+    }
+  }
+
+  const Schedule& schedule_;
+  std::vector<Flight> flights_;
+  std::vector<ByteSet> written_;  ///< per root
+  std::vector<InFlight> in_flight_;
+  int step_ = 0;
+  Mistakes mistakes_;
+};
+
+}  // namespace
+
+Mistakes check_memory(const Schedule& schedule) { return Walk(schedule).run(); }
+
+}  // namespace orthant::schedule
