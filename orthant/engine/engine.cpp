@@ -3,8 +3,10 @@
 #include "orthant/base/error.hpp"
 #include "orthant/comm/failure.hpp"
 #include "orthant/comm/watchdog.hpp"
+#include "orthant/schedule/verify.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <utility>
 
@@ -31,6 +33,7 @@ std::unique_ptr<kernels::Primitive> bind(const schedule::Step& step, int threads
 
 Engine::Engine(schedule::Schedule schedule, comm::Comm& comm, const EngineOptions& options)
     : schedule_(std::move(schedule)), comm_(comm) {
+  assert((schedule::check(schedule_), true));
   std::vector<std::int64_t> scratch_bytes;
   for (const schedule::Step& step : schedule_.steps) {
     primitives_.push_back(bind(step, options.threads));

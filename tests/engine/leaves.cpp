@@ -1,5 +1,6 @@
 #include "tests/engine/leaves.hpp"
 
+#include "orthant/schedule/verify.hpp"
 #include "tests/support/random.hpp"
 
 #include <cmath>
@@ -9,7 +10,9 @@ namespace orthant::test {
 using schedule::Schedule;
 
 Schedule lowered(const model::Graph& graph, const schedule::LowerOptions& options) {
-  return schedule::lower(graph, plan::serial_plan(graph), 0, options);
+  Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, options);
+  schedule::check(schedule);
+  return schedule;
 }
 
 void fill(Interpreter& interpreter, const model::Graph& graph) {

@@ -4,6 +4,8 @@
 #include "orthant/base/random.hpp"
 #include "orthant/engine/engine.hpp"
 #include "orthant/engine/parameter_order.hpp"
+#include "orthant/model/arguments.hpp"
+#include "orthant/schedule/verify.hpp"
 #include "tests/engine/interpreter.hpp"
 #include "tests/support/arguments.hpp"
 #include "tests/support/thread_comm.hpp"
@@ -202,6 +204,40 @@ void check_bounds(const schedule::Schedule& schedule) {
   }
 }
 
+/// Throws if the product's list of a step's arguments is not the judge's, so that verify() sees what kernels do.
+void check_arguments(const schedule::Schedule& schedule) {
+  for (const schedule::Step& step : schedule.steps) {
+    const auto* task = std::get_if<model::Task>(&step.work);
+    if (!task) continue;
+    const std::vector<model::Argument> ours = model::arguments(*task);
+    const std::vector<Argument> judged = arguments_of(*task);
+    if (ours.size() != judged.size() || step.arguments.size() != judged.size())
+      throw std::runtime_error(step.name + " has another number of arguments than its judge knows");
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+      if (step.arguments[i] < 0) continue;
+      const bool same = ours[i].position.name == judged[i].name && ours[i].layout == judged[i].layout &&
+                        model::bytes_of(ours[i].type) == bytes_of(judged[i].type) &&
+                        (ours[i].access == model::Access::write) == (judged[i].access == Access::write);
+      const bool is_touched = ours[i].access != model::Access::none;
+      if (is_touched && !same) throw std::runtime_error(step.name + ": argument " + judged[i].name + " differs");
+    }
+  }
+}
+
+/// The schedules of all ranks. Throws if something is wrong with them.
+std::vector<schedule::Schedule> lower_all(const model::Graph& graph, const plan::Plan& plan,
+                                          const schedule::LowerOptions& options) {
+  std::vector<schedule::Schedule> ranks;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    ranks.push_back(schedule::lower(graph, plan, rank, options));
+    check_bounds(ranks.back());
+    check_arguments(ranks.back());
+  }
+  const std::vector<std::string> mistakes = schedule::verify(ranks);
+  if (!mistakes.empty()) throw std::runtime_error(fmt::format("{}", fmt::join(mistakes, "\n")));
+  return ranks;
+}
+
 struct EngineMemory {
   engine::Engine& engine;
   [[nodiscard]] auto floats(int buffer) const { return engine.floats(buffer); }
@@ -217,7 +253,7 @@ struct InterpreterMemory {
 }  // namespace
 
 Outcome run_in_double(const model::Graph& graph, const RanksOptions& options) {
-  Interpreter interpreter(schedule::lower(graph, plan::serial_plan(graph), 0, options.lower));
+  Interpreter interpreter(std::move(lower_all(graph, plan::serial_plan(graph), options.lower).front()));
   const InterpreterMemory memory{interpreter};
   fill(interpreter.schedule(), memory, graph, options);
   Outcome outcome;
@@ -232,9 +268,9 @@ Outcome run_in_double(const model::Graph& graph, const RanksOptions& options) {
 Outcome run_ranks(const model::Graph& graph, const plan::Plan& plan, const RanksOptions& options) {
   Outcome outcome;
   std::mutex mutex;
+  std::vector<schedule::Schedule> schedules = lower_all(graph, plan, options.lower);
   run_threads(plan.ranks, [&](comm::Comm& comm) {
-    schedule::Schedule schedule = schedule::lower(graph, plan, comm.rank(), options.lower);
-    check_bounds(schedule);
+    schedule::Schedule& schedule = schedules[static_cast<std::size_t>(comm.rank())];
     engine::Engine engine(std::move(schedule), comm, {.threads = 1, .before_allocation = {}});
     const EngineMemory memory{engine};
     fill(engine.schedule(), memory, graph, options);
