@@ -18,30 +18,6 @@ int root_of(const Schedule& schedule, int buffer) {
   return inside < 0 ? buffer : inside;
 }
 
-std::vector<Touch> touches_of(const Schedule& schedule, const Step& step) {
-  std::vector<Touch> touches;
-  const auto* task = std::get_if<model::Task>(&step.work);
-  if (!task) return touches;
-  const std::vector<model::Argument> arguments = model::arguments(*task);
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const int buffer = step.arguments[i];
-    if (buffer < 0 || arguments[i].access == model::Access::none) continue;
-    const int root = root_of(schedule, buffer);
-    const std::int64_t first = buffer == root ? 0 : buffer_of(schedule, buffer).offset_bytes;
-    touches.push_back({.argument = arguments[i],
-                       .root = root,
-                       .first_byte = first,
-                       .bytes = {arguments[i].touched, model::bytes_of(arguments[i].type), first}});
-  }
-  return touches;
-}
-
-ByteSet bytes_of(const Schedule& schedule, const Message& message) {
-  const Buffer& buffer = buffer_of(schedule, message.buffer);
-  const std::int64_t begin = message.offset_bytes + (buffer.inside < 0 ? 0 : buffer.offset_bytes);
-  return ByteSet(tensor::Range{begin, begin + message.bytes});
-}
-
 std::vector<Flight> flights_of(const Schedule& schedule) {
   std::vector<Flight> flights(schedule.exchanges.size());
   for (int i = 0; i < static_cast<int>(schedule.steps.size()); ++i) {

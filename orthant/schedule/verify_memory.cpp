@@ -33,8 +33,8 @@ bool are_same_items(const Touch& a, const Touch& b) {
 /// Follows what is written, step by step.
 class Walk {
  public:
-  explicit Walk(const Schedule& schedule)
-      : schedule_(schedule), flights_(flights_of(schedule)), written_(schedule.buffers.size()) {
+  explicit Walk(const Schedule& schedule) : schedule_(schedule), footprints_(schedule), flights_(flights_of(schedule)) {
+    for (int i = 0; i < static_cast<int>(schedule.buffers.size()); ++i) written_.push_back(footprints_.nothing(i));
     fill_at_the_beginning();
   }
 
@@ -46,7 +46,7 @@ class Walk {
         begin(start->exchange);
       } else if (const auto* finish = std::get_if<Finish>(&work)) {
         for (const Message& message : exchange(finish->exchange).receives)
-          written(message.buffer).add(bytes_of(schedule_, message));
+          written(message.buffer).add(footprints_.of(message));
       } else {
         compute();
       }
@@ -75,7 +75,7 @@ class Walk {
     for (const Bucket& bucket : schedule_.buckets) made.insert(bucket.gradient);
     for (int i = 0; i < static_cast<int>(schedule_.buffers.size()); ++i) {
       const Buffer& buffer = buffer_of(schedule_, i);
-      if (buffer.inside < 0 && buffer.persistent && !made.contains(i)) written(i).add(ByteSet({0, buffer.bytes}));
+      if (buffer.inside < 0 && buffer.persistent && !made.contains(i)) written(i).add(tensor::Range{0, buffer.bytes});
     }
     for (const Bucket& bucket : schedule_.buckets) fill_gaps(bucket);
   }
@@ -91,10 +91,10 @@ class Walk {
     std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.lo < b.lo; });
     std::int64_t end = 0;
     for (const tensor::Range& piece : pieces) {
-      written(bucket.gradient).add(ByteSet({end, piece.lo}));
+      written(bucket.gradient).add(tensor::Range{end, piece.lo});
       end = piece.hi;
     }
-    written(bucket.gradient).add(ByteSet({end, buffer_of(schedule_, bucket.gradient).bytes}));
+    written(bucket.gradient).add(tensor::Range{end, buffer_of(schedule_, bucket.gradient).bytes});
   }
 
   void check_read(int root, const ByteSet& bytes, const std::string& what) {
@@ -118,7 +118,7 @@ class Walk {
 
   void begin(int index) {
     for (const Message& message : exchange(index).sends) {
-      const ByteSet bytes = bytes_of(schedule_, message);
+      const ByteSet bytes = footprints_.of(message);
       const int root = root_of(schedule_, message.buffer);
       const std::string what = fmt::format("the message to rank {}", message.peer);
       check_read(root, bytes, what);
@@ -126,7 +126,7 @@ class Walk {
     }
     for (const Message& message : exchange(index).sends) add_flight(index, message, false);
     for (const Message& message : exchange(index).receives) {
-      check_flight(root_of(schedule_, message.buffer), bytes_of(schedule_, message), true,
+      check_flight(root_of(schedule_, message.buffer), footprints_.of(message), true,
                    fmt::format("the message from rank {}", message.peer));
       add_flight(index, message, true);
     }
@@ -145,12 +145,12 @@ class Walk {
     in_flight_.push_back({.exchange = index,
                           .root = root_of(schedule_, message.buffer),
                           .is_receive = is_receive,
-                          .bytes = bytes_of(schedule_, message),
+                          .bytes = footprints_.of(message),
                           .until = until});
   }
 
   void compute() {
-    const std::vector<Touch> touches = touches_of(schedule_, schedule_.steps[static_cast<std::size_t>(step_)]);
+    const std::vector<Touch> touches = footprints_.of(schedule_.steps[static_cast<std::size_t>(step_)]);
     for (const Touch& touch : touches) {
       const bool writes = touch.argument.access != Access::read;
       const std::string what(touch.argument.position.name);
@@ -165,7 +165,8 @@ class Walk {
 
   void check_overlaps(const std::vector<Touch>& touches, const Touch& target) {
     for (const Touch& other : touches) {
-      if (&other == &target || other.root != target.root || !other.bytes.meets(target.bytes)) continue;
+      if (&other == &target || other.root != target.root || other.bytes.common(target.bytes) == tensor::Range{})
+        continue;
       if (target.argument.in_place && other.argument.access == Access::read && are_same_items(other, target)) continue;
       mistakes_.push_back(fmt::format("step {}, {}: {} writes over {} in {}", step_, step_name(),
                                       target.argument.position.name, other.argument.position.name,
@@ -180,8 +181,8 @@ class Walk {
     for (std::size_t i = 0; i < flights_.size(); ++i) {
       for (const Message& message : schedule_.exchanges[i].receives) {
         if (root_of(schedule_, message.buffer) != bucket.value) continue;
-        const ByteSet bytes = bytes_of(schedule_, message);
-        const int sent = start_of_gradient(bucket, message.peer, bytes);
+        const ByteSet bytes = footprints_.of(message);
+        const int sent = start_of_gradient(bucket, message);
         if (sent < 0) {
           mistakes_.push_back(fmt::format("{} brings weights of rank {} that had no gradient from here",
                                           schedule_.exchanges[i].name, message.peer));
@@ -193,19 +194,19 @@ class Walk {
   }
 
   void check_common_weights(const Bucket& bucket, int peer, const ByteSet& bytes, const Step& step) {
-    for (const Touch& touch : touches_of(schedule_, step)) {
-      if (touch.root != bucket.value || !touch.bytes.meets(bytes)) continue;
+    for (const Touch& touch : footprints_.of(step)) {
+      if (touch.root != bucket.value || touch.bytes.common(bytes) == tensor::Range{}) continue;
       mistakes_.push_back(fmt::format("{}: {} touches {}, which rank {} may be updating", step.name,
                                       touch.argument.position.name, root_name(bucket.value), peer));
     }
   }
 
-  /// The step that begins to send the gradient of these bytes of a bucket to the rank that updates them, or -1.
-  [[nodiscard]] int start_of_gradient(const Bucket& bucket, int peer, const ByteSet& bytes) const {
+  /// The step that begins to send the gradient of these weights to the rank that they come from, or -1.
+  [[nodiscard]] int start_of_gradient(const Bucket& bucket, const Message& weights) const {
     for (std::size_t i = 0; i < flights_.size(); ++i) {
       for (const Message& message : schedule_.exchanges[i].sends) {
-        if (message.peer == peer && root_of(schedule_, message.buffer) == bucket.gradient &&
-            bytes_of(schedule_, message).covers(bytes))
+        if (message.peer == weights.peer && root_of(schedule_, message.buffer) == bucket.gradient &&
+            message.offset_bytes == weights.offset_bytes && message.bytes == weights.bytes)
           return flights_[i].start;
       }
     }
@@ -220,22 +221,21 @@ class Walk {
       mistakes_.push_back(
           fmt::format("bytes {} to {} of {} are never written", missing.lo, missing.hi, root_name(buffer)));
     };
-    for (const int loss : schedule_.losses) check(loss, ByteSet({0, buffer_of(schedule_, loss).bytes}));
+    for (const int loss : schedule_.losses) check(loss, footprints_.bytes(loss, {0, buffer_of(schedule_, loss).bytes}));
     for (const auto* ports : {&schedule_.input_gradients, &schedule_.predictions}) {
       for (const Port& port : *ports) {
-        if (port.buffer < 0) continue;
-        const Buffer& buffer = buffer_of(schedule_, port.buffer);
-        check(port.buffer, {port.layout, sizeof(float), buffer.inside < 0 ? 0 : buffer.offset_bytes});
+        if (port.buffer >= 0) check(port.buffer, footprints_.of(port));
       }
     }
     for (const ParameterBuffers& entry : schedule_.parameters) {
       if (entry.gradient < 0) continue;
       const Buffer& piece = buffer_of(schedule_, entry.gradient);
-      check(entry.gradient, ByteSet({piece.offset_bytes, piece.offset_bytes + piece.bytes}));
+      check(entry.gradient, footprints_.bytes(entry.gradient, {piece.offset_bytes, piece.offset_bytes + piece.bytes}));
     }
   }
 
   const Schedule& schedule_;
+  Footprints footprints_;
   std::vector<Flight> flights_;
   std::vector<ByteSet> written_;  ///< per root
   std::vector<InFlight> in_flight_;

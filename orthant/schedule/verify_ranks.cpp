@@ -36,6 +36,7 @@ class Together {
   explicit Together(std::span<const Schedule> ranks) : ranks_(ranks) {
     for (const Schedule& schedule : ranks) {
       flights_.push_back(flights_of(schedule));
+      footprints_.emplace_back(schedule);
       partners_.emplace_back(schedule.exchanges.size());
     }
   }
@@ -192,7 +193,8 @@ class Together {
 
   [[nodiscard]] int last_read(int rank, const Message& message) const {
     const int root = root_of(schedule(rank), message.buffer);
-    const ByteSet bytes = bytes_of(schedule(rank), message);
+    const Footprints& footprints = footprints_[static_cast<std::size_t>(rank)];
+    const ByteSet bytes = footprints.of(message);
     int last = -1;
     for (int i = 0; i < static_cast<int>(schedule(rank).steps.size()); ++i) {
       const auto& buffers = step(rank, i).arguments;
@@ -200,13 +202,14 @@ class Together {
         return buffer >= 0 && root_of(schedule(rank), buffer) == root;
       });
       if (!names_it) continue;
-      for (const Touch& touch : touches_of(schedule(rank), step(rank, i)))
-        if (touch.root == root && touch.bytes.meets(bytes)) last = i;
+      for (const Touch& touch : footprints.of(step(rank, i)))
+        if (touch.root == root && touch.bytes.common(bytes) != tensor::Range{}) last = i;
     }
     return last;
   }
 
   std::span<const Schedule> ranks_;
+  std::vector<Footprints> footprints_;                     ///< per rank
   std::vector<std::vector<Flight>> flights_;               ///< per rank and exchange
   std::vector<std::vector<std::vector<Place>>> partners_;  ///< per rank and exchange, with repetitions
   std::map<std::tuple<int, int, int>, Channel> channels_;  ///< by sender, receiver and tag
