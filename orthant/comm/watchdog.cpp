@@ -55,8 +55,8 @@ bool has_ended(int process) {
 void clean_up_after(pid_t launcher) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
-    const std::size_t path = line.find("/dev/shm/vader_segment");
-    if (path != std::string::npos) unlink(line.substr(path).c_str());
+    const std::filesystem::path file(line.substr(std::min(line.find('/'), line.size())));
+    if (file.filename().string().starts_with("vader_segment.")) unlink(file.c_str());
   }
   const char* folder = std::getenv("PMIX_SERVER_TMPDIR");
   if (folder == nullptr) return;
