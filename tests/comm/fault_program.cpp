@@ -69,7 +69,7 @@ int body(comm::Comm& comm, const std::string& fault, int failing_rank) {
   } else if (fault == "wait") {
     fmt::print("rank {} of {}: {}\n", comm.rank(), comm.size(), comm::binding_text());
     std::fflush(stdout);
-    std::this_thread::sleep_for(std::chrono::seconds(60));
+    sleep_for_ever();
   } else if (fault == "binding") {
     fmt::print("rank {} of {}: {}, {} threads\n", comm.rank(), comm.size(), comm::binding_text(),
                std::getenv("OMP_NUM_THREADS"));

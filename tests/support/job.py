@@ -1,0 +1,74 @@
+"""Jobs of several ranks that are told from all other jobs of the machine, and what they leave behind."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+
+# Long for a job that ends by itself, even on a machine that others keep busy, and short of the 300 s after which the
+# watchdog ends any wait.
+SECONDS_TO_END = 120
+SECONDS_TO_VANISH = 60
+
+
+def until(condition, seconds):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+class Job:
+    """A folder where Open MPI puts all files of the job, shared memory included. Its path is in the environment of the
+    job's processes and of no other."""
+
+    def __init__(self, environment):
+        self._temporary = tempfile.TemporaryDirectory(prefix="orthant-job-")
+        self.folder = pathlib.Path(self._temporary.name).resolve()
+        self.environment = {**os.environ, **environment, "TMPDIR": str(self.folder),
+                            "OMPI_MCA_btl_vader_backing_directory": str(self.folder)}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def kill(self):
+        for pid in self.processes():
+            os.kill(pid, signal.SIGKILL)
+
+    def end(self):
+        self.kill()
+        until(lambda: not self.processes(), SECONDS_TO_VANISH)
+        self._temporary.cleanup()
+
+    def processes(self):
+        """Those of the job, zombies left out."""
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+            try:
+                if f"TMPDIR={self.folder}\0".encode() in path.read_bytes():
+                    found.append(int(path.parent.name))
+            except OSError:
+                pass
+        return found
+
+    def files(self):
+        return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*"))
+
+    def run(self, process):
+        """stdout and stderr of a job that ends; kills one that does not, and raises."""
+        try:
+            return process.communicate(timeout=SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def expect_nothing_left(self, test):
+        until(lambda: not self.processes(), SECONDS_TO_VANISH)
+        test.assertEqual(self.processes(), [], "processes are left")
+        until(lambda: not self.files(), SECONDS_TO_VANISH)
+        test.assertEqual(self.files(), [], "files or shared memory are left")
