@@ -9,7 +9,7 @@ import time
 import unittest
 
 import numpy
-from program import PROGRAM, ProgramTest
+from program import PROGRAM, SECONDS_TO_END, ProgramTest
 
 RUN = """model: cosmoflow
 input: 4x16x16x16
@@ -50,11 +50,11 @@ class Commands(ProgramTest):
         self.write("run.yaml", RUN.replace("steps: 6", "steps: 1000000"))
         process = subprocess.Popen([PROGRAM, "train", "run.yaml"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         metrics = self.folder / "out/metrics.csv"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + SECONDS_TO_END
         while time.monotonic() < deadline and not (metrics.exists() and len(metrics.read_text().splitlines()) > 2):
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=SECONDS_TO_END)
         self.assertEqual(process.returncode, 85, errors)
         self.assertIn("error: stopped by a signal after step", errors)
         self.assertTrue((self.folder / "out/weights.safetensors").exists())

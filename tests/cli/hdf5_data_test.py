@@ -8,7 +8,7 @@ import unittest
 
 import h5py
 import numpy
-from program import PROGRAM, ProgramTest
+from program import PROGRAM, SECONDS_TO_END, ProgramTest
 
 NETWORK = """name: small
 input: 2x6x6x6
@@ -148,7 +148,7 @@ class Hdf5Data(ProgramTest):
         self.folder.chmod(0o777)
         program = self.folder / "orthant"
         shutil.copy(PROGRAM, program)
-        return subprocess.run([program, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=110,
+        return subprocess.run([program, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=SECONDS_TO_END,
                               user=65534, group=65534, extra_groups=[],
                               env={**os.environ, "HOME": str(self.folder), "ORTHANT_CACHE": "kernels.json"})
 

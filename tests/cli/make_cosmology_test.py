@@ -13,7 +13,7 @@ import unittest
 import h5py
 import numpy as np
 
-from program import PROGRAM, ProgramTest
+from program import PROGRAM, SECONDS_TO_END, ProgramTest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 from linear_theory import measured_power  # noqa: E402
@@ -150,7 +150,7 @@ class MakeCosmology(ProgramTest):
             while len(self.names("set")) < 2:
                 time.sleep(0.01)
             job.send_signal(signal.SIGINT)
-            lines = job.communicate(timeout=60)[1].splitlines()
+            lines = job.communicate(timeout=SECONDS_TO_END)[1].splitlines()
 
         self.assertEqual(job.returncode, 85)
         self.assertRegex(lines[-1], r"^error: stopped by a signal after \d+ of 10000 universes; those are complete$")

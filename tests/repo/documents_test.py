@@ -40,7 +40,7 @@ class Documents(unittest.TestCase):
                 for command in commands(path.read_text()):
                     with self.subTest(document=str(tree.relative(path)), command=command):
                         result = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder, env=environment,
-                                                capture_output=True, text=True, timeout=120)
+                                                capture_output=True, text=True, timeout=600)
                         self.assertEqual(result.returncode, 0, result.stderr[-2000:])
 
     def test_commands_are_found(self):

@@ -10,7 +10,7 @@ namespace orthant::test {
 struct ThreadCommOptions {
   /// A wait that lasts longer is an Error that names the missing messages, so that a deadlock is a failure and not a
   /// hang.
-  std::chrono::milliseconds timeout{10'000};
+  std::chrono::milliseconds timeout{300'000};
 };
 
 /// Runs `body` on `ranks` threads of this process, each with a Comm of its own, and throws the exception that came
