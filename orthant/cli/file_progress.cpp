@@ -24,13 +24,22 @@ FileProgress::~FileProgress() {
 }
 
 void FileProgress::update(std::int64_t done, std::int64_t files) {
-  const Clock::time_point now = Clock::now();
-  if (now - last_shown_ < (terminal_ ? terminal_pause : file_pause)) return;
-  last_shown_ = now;
+  if (!is_due()) return;
+  const double rate = static_cast<double>(done) / std::chrono::duration<double>(Clock::now() - start_).count();
+  show(fmt::format("{} {} of {} {}  {:.3g} {}/s  {} left", what_, done, files, unit_, rate, unit_,
+                   train::clock_text(static_cast<double>(files - done) / rate)));
+}
+
+void FileProgress::update(std::int64_t done, std::int64_t files, double seconds_left) {
+  if (!is_due()) return;
+  show(fmt::format("{} {} of {} {}  {} left", what_, done, files, unit_, train::clock_text(seconds_left)));
+}
+
+bool FileProgress::is_due() const { return Clock::now() - last_shown_ >= (terminal_ ? terminal_pause : file_pause); }
+
+void FileProgress::show(const std::string& text) {
+  last_shown_ = Clock::now();
   shown_ = true;
-  const double rate = static_cast<double>(done) / std::chrono::duration<double>(now - start_).count();
-  const std::string text = fmt::format("{} {} of {} {}  {:.3g} {}/s  {} left", what_, done, files, unit_, rate, unit_,
-                                       train::clock_text(static_cast<double>(files - done) / rate));
   fmt::print(stderr, "{}{}{}", terminal_ ? "\r\033[K" : "", text, terminal_ ? "" : "\n");
   std::fflush(stderr);
 }

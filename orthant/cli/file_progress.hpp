@@ -16,9 +16,13 @@ class FileProgress {
   ~FileProgress();
 
   void update(std::int64_t done, std::int64_t files);
+  /// Where the rate says little about the time that is left.
+  void update(std::int64_t done, std::int64_t files, double seconds_left);
 
  private:
   using Clock = std::chrono::steady_clock;
+  [[nodiscard]] bool is_due() const;
+  void show(const std::string& text);
 
   std::string what_, unit_;
   bool terminal_, shown_ = false;
