@@ -3,9 +3,11 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/base/nearest.hpp"
+#include "orthant/cli/file_progress.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/comm/launch.hpp"
 #include "orthant/comm/run.hpp"
+#include "orthant/comm/watchdog.hpp"
 #include "orthant/data/file.hpp"
 #include "orthant/engine/choose.hpp"
 #include "orthant/plan/strategy.hpp"
@@ -13,6 +15,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -82,6 +85,21 @@ plan::Plan chosen_plan(const ParallelArguments& arguments, const model::Graph& g
   return plan::make_plan(graph, enough_samples ? "data" : "data+spatial", ranks, arguments.micro_batches);
 }
 
+std::string limits_text(const engine::MeasuringLimits& limits) {
+  const std::string seconds = fmt::format("at most {:.0f} s", limits.least_seconds);
+  return limits.steps_per_epoch > 0 ? seconds + " or a tenth of the first epoch" : seconds;
+}
+
+void print_measured(const engine::Measured& measured) {
+  const int all = measured.tasks + measured.left_tasks;
+  if (all == 0) return;
+  fmt::print(stderr, "measured {} of {} convolutions in {:.1f} s{}\n", measured.tasks, all, measured.seconds,
+             measured.left_tasks == 0
+                 ? ""
+                 : fmt::format("; {} follow the rule until a later run has time and memory to measure them",
+                               measured.left_tasks));
+}
+
 }  // namespace
 
 void set_command_line(int argc, char** argv) { command_line() = {argc, argv}; }
@@ -124,27 +142,40 @@ plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& grap
   return plan;
 }
 
-void choose_algorithms(const ParallelArguments& arguments, schedule::Schedule& schedule, comm::Comm& comm) {
-  if (arguments.algorithm != "measured") return;
+double choose_algorithms(const ParallelArguments& arguments, schedule::Schedule& schedule, comm::Comm& comm,
+                         engine::MeasuringLimits limits) {
+  if (arguments.algorithm != "measured") return 0;
   // What cannot run is refused before anything is tried.
   comm::agree(comm, [&] { train::check_arena(schedule::place(schedule, {})); });
+  // Ranks with little to measure wait for the others.
+  if (comm.size() > 1) limits.most_seconds = std::chrono::duration<double>(comm::watchdog_timeout()).count() / 2;
   const std::string cache = engine::choice_cache_path();
-  const engine::ChooseOptions options{
-      .threads = threads_per_rank(arguments, comm.size()),
-      .cache_path = cache,
-      .most_bytes = train::available_memory_bytes() / 2 / comm.size(),
-      .measuring =
-          [&](int tasks) {
-            if (comm.rank() == 0) fmt::print(stderr, "measuring {} convolutions on this machine, once\n", tasks);
-          },
-      .forgotten =
-          [&] {
-            fmt::print(stderr,
-                       "warning: cannot write '{}', so the next run measures again; set ORTHANT_CACHE to a file that "
-                       "can be written\n",
-                       cache);
-          }};
-  engine::choose_algorithms(schedule, comm, options);
+  std::optional<FileProgress> progress;
+  const auto show = [&](const engine::MeasuringProgress& at) {
+    if (comm.rank() != 0) return;
+    if (!progress) {
+      fmt::print(stderr, "measuring {} convolutions on this machine, once; {}\n", at.tasks, limits_text(limits));
+      progress.emplace("measuring", "convolutions");
+    }
+    progress->update(at.done, at.tasks, at.seconds_left);
+  };
+  const auto forgotten = [&] {
+    fmt::print(stderr,
+               "warning: cannot write '{}', so the next run measures again; set ORTHANT_CACHE to a file that can be "
+               "written\n",
+               cache);
+  };
+  const engine::Measured measured =
+      engine::choose_algorithms(schedule, comm,
+                                {.threads = threads_per_rank(arguments, comm.size()),
+                                 .cache_path = cache,
+                                 .most_bytes = train::available_memory_bytes() / 2 / comm.size(),
+                                 .limits = limits,
+                                 .progress = show,
+                                 .forgotten = forgotten});
+  progress.reset();
+  if (comm.rank() == 0) print_measured(measured);
+  return measured.seconds;
 }
 
 int threads_per_rank(const ParallelArguments& arguments, int ranks) {

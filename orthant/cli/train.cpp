@@ -115,13 +115,17 @@ void run_train(const TrainArguments& arguments, comm::Comm& comm) {
   comm::on_root(comm, [&] { train::check_run_directory(run.output, run.overwrite); });
   ParallelArguments parallel = arguments.parallel;
   if (parallel.threads == 0) parallel.threads = run.threads;
-  train::TrainOptions options{
-      .name = std::filesystem::path(arguments.run).stem().string(),
-      .trace_path = arguments.trace,
-      .threads = threads_per_rank(parallel, comm.size()),
-      .plan = [&](const model::Graph& graph) { return plan_for(parallel, graph, comm.size()); },
-      .prepare = [&](schedule::Schedule& schedule, comm::Comm& ranks) { choose_algorithms(parallel, schedule, ranks); },
-      .started = {}};
+  engine::MeasuringLimits limits;
+  train::TrainOptions options{.name = std::filesystem::path(arguments.run).stem().string(),
+                              .trace_path = arguments.trace,
+                              .threads = threads_per_rank(parallel, comm.size()),
+                              .plan = [&](const model::Graph& graph) { return plan_for(parallel, graph, comm.size()); },
+                              .prepare =
+                                  [&](schedule::Schedule& schedule, comm::Comm& ranks, std::int64_t steps) {
+                                    limits.steps_per_epoch = steps;
+                                    limits.spent_seconds += choose_algorithms(parallel, schedule, ranks, limits);
+                                  },
+                              .started = {}};
   if (!arguments.json) options.started = print_start;
   const train::Summary summary = train::train(run, comm, options);
   if (comm.rank() == 0) arguments.json ? print_json(summary) : print_summary(summary);

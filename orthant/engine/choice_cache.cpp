@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 namespace orthant::engine {
@@ -16,7 +17,7 @@ namespace {
 using base::Json;
 
 constexpr const char* format = "orthant-kernels";
-constexpr int format_version = 1;
+constexpr int format_version = 2;
 
 /// Held by one process at a time; a file system without locks goes without.
 class FileLock {
@@ -34,7 +35,7 @@ class FileLock {
   int descriptor_;
 };
 
-/// The file's content, or an empty document where it is missing or damaged.
+/// The file's content, or an empty document where it is missing, damaged or of another version.
 Json read_document(const std::string& path) {
   const Json empty{{"format", format}, {"version", format_version}, {"machines", Json::object()}};
   std::ifstream file(path, std::ios::binary);
@@ -46,6 +47,23 @@ Json read_document(const std::string& path) {
   return known ? read : empty;
 }
 
+Json to_json(const Choice& choice) {
+  return {{"algorithm", model::name_of(choice.algorithm)},
+          {"seconds", choice.seconds},
+          {"scratch_bytes", choice.scratch_bytes}};
+}
+
+std::optional<Choice> choice_from(const Json& entry) {
+  if (!entry.is_object()) return std::nullopt;
+  const Json name = entry.value("algorithm", Json());
+  const Json seconds = entry.value("seconds", Json());
+  const Json scratch = entry.value("scratch_bytes", Json());
+  if (!name.is_string() || !seconds.is_number() || !scratch.is_number_integer()) return std::nullopt;
+  const auto algorithm = model::algorithm_named(name.get<std::string>());
+  if (!algorithm) return std::nullopt;
+  return Choice{*algorithm, seconds.get<double>(), scratch.get<std::int64_t>()};
+}
+
 }  // namespace
 
 Choices ChoiceCache::load() const {
@@ -54,9 +72,8 @@ Choices ChoiceCache::load() const {
   const Json document = read_document(path_);
   const Json entries = document["machines"].value(machine_, Json::object());
   if (!entries.is_object()) return choices;
-  for (const auto& [task, name] : entries.items()) {
-    if (!name.is_string()) continue;
-    if (const auto algorithm = model::algorithm_named(name.get<std::string>())) choices.emplace(task, *algorithm);
+  for (const auto& [task, entry] : entries.items()) {
+    if (const auto choice = choice_from(entry)) choices.emplace(task, *choice);
   }
   return choices;
 }
@@ -69,7 +86,7 @@ bool ChoiceCache::store(const Choices& choices) const {
   Json document = read_document(path_);
   Json& entries = document["machines"][machine_];
   if (!entries.is_object()) entries = Json::object();
-  for (const auto& [task, algorithm] : choices) entries[task] = model::name_of(algorithm);
+  for (const auto& [task, choice] : choices) entries[task] = to_json(choice);
   const std::string temporary = path_ + "." + std::to_string(getpid());
   std::ofstream file(temporary, std::ios::binary);
   file << document.dump(1) << "\n";

@@ -4,6 +4,7 @@
 #include "orthant/kernels/primitive.hpp"
 #include "orthant/schedule/schedule.hpp"
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -24,13 +25,17 @@ class StepMemory {
   std::vector<void*> arguments_;
 };
 
-/// Times a primitive: `seconds` long or so many runs, but at least two after one that warms up. A warm-up longer than
-/// `hopeless` is the answer.
+/// Times a primitive: `seconds` long or so many runs, but at least two after one that warms up.
 struct Timing {
   double seconds = 0.015;
   int runs = 20;
-  double hopeless = 1e30;
 };
 double best_seconds(kernels::Primitive& primitive, std::span<void* const> arguments, const Timing& timing);
+
+/// The shortest of the runs that fit into a few milliseconds, or one run that takes longer.
+double shortest_run(const std::function<void()>& run);
+
+/// The steady clock, in seconds.
+double clock_seconds();
 
 }  // namespace orthant::engine

@@ -63,6 +63,8 @@ struct Session {
             .directory = ""};
   }
 
+  [[nodiscard]] std::int64_t first_epoch_steps() const { return std::min(loader.steps_per_epoch(), steps); }
+
   model::Graph graph;
   plan::Plan plan;
   RunData samples;
@@ -131,9 +133,12 @@ std::unique_ptr<Validation> make_validation(const Session& session, const Job& j
                                             std::int64_t training_bytes) {
   const data::Dataset* samples = session.samples.validation();
   if (samples == nullptr) return nullptr;
-  return std::make_unique<Validation>(
-      *samples, job,
-      EvaluatorOptions{.threads = options.threads, .other_bytes = training_bytes, .prepare = options.prepare});
+  return std::make_unique<Validation>(*samples, job,
+                                      EvaluatorOptions{.threads = options.threads,
+                                                       .other_bytes = training_bytes,
+                                                       .prepare = [&](schedule::Schedule& schedule, comm::Comm& comm) {
+                                                         options.prepare(schedule, comm, session.first_epoch_steps());
+                                                       }});
 }
 
 /// Where a run is when it is validated. Only rank 0 has a record and progress.
@@ -166,7 +171,7 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
   const RunSurvey survey = survey_run(run, comm);
   const auto session = comm::agree(comm, [&] { return std::make_unique<Session>(run, survey, comm, options); });
   const Job job{session->graph, session->plan, comm};
-  options.prepare(session->schedule, comm);
+  options.prepare(session->schedule, comm, session->first_epoch_steps());
   const auto made =
       comm::agree(comm, [&] { return make_engine(run, job, std::move(session->schedule), options.threads); });
   engine::Engine& engine = *made;

@@ -47,8 +47,9 @@ struct TrainOptions {
   std::string trace_path;    ///< empty, or receives a Chrome trace
   int threads = 1;           ///< of this rank
   std::function<plan::Plan(const model::Graph&)> plan = plan::serial_plan;
-  /// Collective. May change how steps are computed.
-  std::function<void(schedule::Schedule&, comm::Comm&)> prepare = [](schedule::Schedule&, comm::Comm&) {};
+  /// Collective. May change how steps are computed; the first epoch has so many of them.
+  std::function<void(schedule::Schedule&, comm::Comm&, std::int64_t steps)> prepare = [](schedule::Schedule&,
+                                                                                         comm::Comm&, std::int64_t) {};
   std::function<void(const Start&)> started;  ///< on rank 0
 };
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -45,6 +46,27 @@ class Commands(ProgramTest):
         second = json.loads(self.expect_success("train", "out/run.yaml", "output=again", "--json"))
         self.assertEqual(first["last_loss"], second["last_loss"])
         self.assertEqual(second["directory"], "again")
+
+    def test_measures_convolutions_once_and_says_so(self):
+        self.write("run.yaml", RUN + "overwrite: true\n")
+        environment = {**os.environ, "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive", "ORTHANT_CACHE": "kernels.json"}
+
+        def measuring_lines():
+            result = subprocess.run([PROGRAM, "train", "run.yaml"], cwd=self.folder, env=environment, capture_output=True, text=True, timeout=110)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return [line for line in result.stderr.splitlines() if line.startswith("measur")]
+
+        lines = measuring_lines()
+        tasks = int(re.fullmatch(r"measuring (\d+) convolutions on this machine, once; at most 20 s or a tenth of the first epoch", lines[0])[1])
+        measured = re.match(r"measured (\d+) of (\d+) convolutions in [\d.]+ s", lines[-1])
+        self.assertEqual(int(measured[2]), tasks)
+        (entries,) = json.loads((self.folder / "kernels.json").read_text())["machines"].values()
+        self.assertEqual(len(entries), int(measured[1]))
+        for entry in entries.values():
+            self.assertEqual(sorted(entry), ["algorithm", "scratch_bytes", "seconds"])
+            self.assertGreater(entry["seconds"], 0)
+        if len(entries) == tasks:
+            self.assertEqual(measuring_lines(), [])
 
     def test_interrupted_run_saves_its_weights(self):
         self.write("run.yaml", RUN.replace("steps: 6", "steps: 1000000"))

@@ -43,7 +43,7 @@ class ProgramTest(unittest.TestCase):
         result = self.run_program(*arguments)
         where = f"orthant {' '.join(map(str, arguments))}\nstderr: {result.stderr}"
         self.assertEqual(result.returncode, code, where)
-        errors = [line for line in result.stderr.splitlines() if not line.startswith(("step ", "measuring "))]
+        errors = [line for line in result.stderr.splitlines() if not line.startswith(("step ", "measuring ", "measured "))]
         self.assertEqual(len(errors), 1, where)
         self.assertTrue(errors[0].startswith("error: "), where)
         self.assertIn(message, errors[0], where)

@@ -2,6 +2,8 @@
 
 #include "orthant/comm/alone.hpp"
 #include "orthant/engine/choice_cache.hpp"
+#include "orthant/engine/task_key.hpp"
+#include "orthant/kernels/conv.hpp"
 #include "orthant/model/network.hpp"
 #include "orthant/plan/strategy.hpp"
 #include "tests/data/temporary.hpp"
@@ -9,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <set>
@@ -32,12 +36,130 @@ std::vector<Algorithm> algorithms(const schedule::Schedule& schedule) {
   return found;
 }
 
+/// Real kernels on a busy machine may take any time.
+constexpr engine::MeasuringLimits all_the_time{.least_seconds = 1e9};
+
+/// A clock that stands still but for runs, which take what they are said to.
+struct ScriptedTime {
+  std::function<double(const model::ConvTask&, Algorithm)> seconds_of;
+  double now = 0;
+  std::vector<std::pair<model::ConvTask, Algorithm>> runs{};
+
+  [[nodiscard]] engine::ChooseOptions options() {
+    return {.now = [this] { return now; },
+            .seconds =
+                [this](const model::ConvTask& task, Algorithm algorithm, const std::function<void()>&) {
+                  const double seconds = seconds_of(task, algorithm);
+                  now += seconds;
+                  runs.emplace_back(task, algorithm);
+                  return seconds;
+                }};
+  }
+};
+
 TEST(Choose, EveryConvolutionGetsAnAlgorithm) {
   const model::Graph graph = small_network();
   schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
   comm::Alone alone;
-  engine::choose_algorithms(schedule, alone, {});
+  const engine::Measured measured = engine::choose_algorithms(schedule, alone, {.limits = all_the_time});
+  EXPECT_GT(measured.tasks, 0);
+  EXPECT_EQ(measured.left_tasks, 0);
   for (const Algorithm algorithm : algorithms(schedule)) EXPECT_NE(algorithm, Algorithm::automatic);
+}
+
+TEST(Choose, TakesTheFastest) {
+  const model::Graph graph = small_network();
+  schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
+  comm::Alone alone;
+  ScriptedTime time{[](const model::ConvTask&, Algorithm one) { return one == Algorithm::direct ? 0.01 : 0.015; }};
+  engine::choose_algorithms(schedule, alone, time.options());
+  for (const Algorithm algorithm : algorithms(schedule)) EXPECT_EQ(algorithm, Algorithm::direct);
+}
+
+TEST(Choose, MeasuresTheMostExpensiveFirstAndTheRuleBeforeOthers) {
+  const model::Graph graph = small_network();
+  schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
+  comm::Alone alone;
+  ScriptedTime time{[](const model::ConvTask&, Algorithm) { return 0.01; }};
+  engine::choose_algorithms(schedule, alone, time.options());
+  std::string last;
+  std::int64_t flops = std::int64_t{1} << 62;
+  for (const auto& [task, algorithm] : time.runs) {
+    if (const std::string key = engine::task_key(task, 1); key != last) {
+      last = key;
+      EXPECT_EQ(algorithm, kernels::conv_candidates(task, 1).front().algorithm) << key;
+      EXPECT_LE(model::flops(task), flops) << key;
+      flops = model::flops(task);
+    }
+  }
+  EXPECT_FALSE(last.empty());
+}
+
+TEST(Choose, StopsWhenTheTimeIsUpAndGoesOnInTheNextRun) {
+  const TemporaryDirectory folder;
+  const model::Graph graph = small_network();
+  const schedule::Schedule lowered = schedule::lower(graph, plan::serial_plan(graph), 0, {});
+  comm::Alone alone;
+  int left = 1;
+  for (int run = 0; left > 0 && run < 20; ++run) {
+    ScriptedTime time{[](const model::ConvTask&, Algorithm) { return 1.0; }};
+    engine::ChooseOptions options = time.options();
+    options.cache_path = folder.file("kernels.json");
+    schedule::Schedule schedule = lowered;
+    const engine::Measured measured = engine::choose_algorithms(schedule, alone, options);
+    EXPECT_LE(time.now, 20);
+    EXPECT_GT(measured.tasks, 0) << "a run without progress";
+    const std::vector<Algorithm> chosen = algorithms(schedule);
+    EXPECT_EQ(std::count(chosen.begin(), chosen.end(), Algorithm::automatic) == 0, measured.left_tasks == 0);
+    if (run == 0) {
+      EXPECT_GT(measured.left_tasks, 0);
+      left = measured.left_tasks + measured.tasks;
+    }
+    EXPECT_EQ(measured.tasks + measured.left_tasks, left) << "measured what was known, or forgot what was not";
+    left = measured.left_tasks;
+  }
+  EXPECT_EQ(left, 0);
+  schedule::Schedule schedule = lowered;
+  ScriptedTime time{[](const model::ConvTask&, Algorithm) { return 1.0; }};
+  engine::ChooseOptions options = time.options();
+  options.cache_path = folder.file("kernels.json");
+  EXPECT_EQ(engine::choose_algorithms(schedule, alone, options).tasks, 0);
+  EXPECT_TRUE(time.runs.empty());
+}
+
+TEST(Choose, ALongEpochAllowsATenthOfIt) {
+  const model::Graph graph = small_network();
+  comm::Alone alone;
+  const auto measured = [&](const engine::MeasuringLimits& limits) {
+    schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
+    ScriptedTime time{
+        [](const model::ConvTask& task, Algorithm) { return 1e-7 * static_cast<double>(model::flops(task)); }};
+    engine::ChooseOptions options = time.options();
+    options.limits = limits;
+    return engine::choose_algorithms(schedule, alone, options);
+  };
+  EXPECT_GT(measured({.steps_per_epoch = 1}).left_tasks, 0);
+  EXPECT_EQ(measured({.steps_per_epoch = 10'000}).left_tasks, 0);
+  EXPECT_GT(measured({.steps_per_epoch = 10'000, .most_seconds = 20}).left_tasks, 0);
+  EXPECT_EQ(measured({.spent_seconds = 20}).tasks, 0);
+}
+
+TEST(Choose, ReportsEveryTask) {
+  const model::Graph graph = small_network();
+  schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
+  comm::Alone alone;
+  ScriptedTime time{[](const model::ConvTask&, Algorithm) { return 0.01; }};
+  engine::ChooseOptions options = time.options();
+  std::vector<engine::MeasuringProgress> reports;
+  options.progress = [&](const engine::MeasuringProgress& at) { reports.push_back(at); };
+  const engine::Measured measured = engine::choose_algorithms(schedule, alone, options);
+  ASSERT_EQ(reports.size(), static_cast<std::size_t>(measured.tasks) + 1);
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    EXPECT_EQ(reports[i].done, static_cast<int>(i));
+    EXPECT_EQ(reports[i].tasks, measured.tasks);
+    EXPECT_LE(reports[i].seconds_left, 20);
+  }
+  EXPECT_EQ(reports.back().seconds_left, 0);
 }
 
 TEST(Choose, WhatIsRememberedIsNotMeasuredAgain) {
@@ -45,16 +167,11 @@ TEST(Choose, WhatIsRememberedIsNotMeasuredAgain) {
   const model::Graph graph = small_network();
   const schedule::Schedule lowered = schedule::lower(graph, plan::serial_plan(graph), 0, {});
   comm::Alone alone;
-  int measured = 0;
-  const engine::ChooseOptions options{.cache_path = folder.file("deep/kernels.json"),
-                                      .measuring = [&](int tasks) { measured += tasks; }};
+  const engine::ChooseOptions options{.cache_path = folder.file("deep/kernels.json"), .limits = all_the_time};
   schedule::Schedule first = lowered;
-  engine::choose_algorithms(first, alone, options);
-  EXPECT_GT(measured, 0);
-  measured = 0;
+  EXPECT_GT(engine::choose_algorithms(first, alone, options).tasks, 0);
   schedule::Schedule second = lowered;
-  engine::choose_algorithms(second, alone, options);
-  EXPECT_EQ(measured, 0);
+  EXPECT_EQ(engine::choose_algorithms(second, alone, options).tasks, 0);
   EXPECT_EQ(algorithms(first), algorithms(second));
 }
 
@@ -62,10 +179,12 @@ TEST(Choose, SaysThatNothingIsRemembered) {
   const model::Graph graph = small_network();
   schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
   comm::Alone alone;
+  ScriptedTime time{[](const model::ConvTask&, Algorithm) { return 0.01; }};
+  engine::ChooseOptions options = time.options();
   int forgotten = 0;
-  engine::choose_algorithms(
-      schedule, alone,
-      {.cache_path = "/proc/nowhere/kernels.json", .most_bytes = 0, .forgotten = [&] { ++forgotten; }});
+  options.cache_path = "/proc/nowhere/kernels.json";
+  options.forgotten = [&] { ++forgotten; };
+  engine::choose_algorithms(schedule, alone, options);
   EXPECT_EQ(forgotten, 1);
 }
 
@@ -83,8 +202,13 @@ TEST(Choose, WhatDoesNotFitIntoMemoryKeepsTheRule) {
   const model::Graph graph = small_network();
   schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
   comm::Alone alone;
-  engine::choose_algorithms(schedule, alone, {.most_bytes = 0});
-  for (const Algorithm algorithm : algorithms(schedule)) EXPECT_NE(algorithm, Algorithm::automatic);
+  const TemporaryDirectory folder;
+  const engine::ChooseOptions options{.cache_path = folder.file("kernels.json"), .most_bytes = 0};
+  const engine::Measured measured = engine::choose_algorithms(schedule, alone, options);
+  EXPECT_EQ(measured.tasks, 0);
+  EXPECT_GT(measured.left_tasks, 0);
+  for (const Algorithm algorithm : algorithms(schedule)) EXPECT_EQ(algorithm, Algorithm::automatic);
+  EXPECT_FALSE(std::filesystem::exists(options.cache_path)) << "what was not measured is remembered";
 }
 
 TEST(Choose, RanksWithTheSameTasksChooseAlike) {
@@ -94,20 +218,47 @@ TEST(Choose, RanksWithTheSameTasksChooseAlike) {
   std::mutex mutex;
   run_threads(2, [&](comm::Comm& comm) {
     schedule::Schedule schedule = schedule::lower(graph, plan, comm.rank(), {});
-    engine::choose_algorithms(schedule, comm, {});
+    engine::choose_algorithms(schedule, comm, {.limits = all_the_time});
     const std::lock_guard lock(mutex);
     choices.insert(algorithms(schedule));
   });
   EXPECT_EQ(choices.size(), 1U);
 }
 
+TEST(Choose, RanksWithDifferentTasksAndTimesChooseAlike) {
+  // The stages of a pipeline have different tasks. Here rank 0 has no time at all, and what rank 1 finds for its own
+  // holds.
+  const model::Graph graph = small_network();
+  const plan::Plan pipeline = plan::make_plan(graph, "pipeline", 2);
+  const plan::Plan data = plan::make_plan(graph, "data", 2);
+  for (const plan::Plan& plan : {pipeline, data}) {
+    std::vector<std::vector<Algorithm>> choices(2);
+    std::vector<engine::Measured> measured(2);
+    run_threads(2, [&](comm::Comm& comm) {
+      const auto rank = static_cast<std::size_t>(comm.rank());
+      ScriptedTime time{[](const model::ConvTask&, Algorithm one) { return one == Algorithm::direct ? 0.01 : 0.03; }};
+      engine::ChooseOptions options = time.options();
+      if (comm.rank() == 0) options.limits.spent_seconds = 20;
+      schedule::Schedule schedule = schedule::lower(graph, plan, comm.rank(), {});
+      measured[rank] = engine::choose_algorithms(schedule, comm, options);
+      choices[rank] = algorithms(schedule);
+    });
+    EXPECT_EQ(measured[0].tasks, measured[1].tasks);
+    EXPECT_EQ(measured[0].left_tasks, measured[1].left_tasks);
+    EXPECT_GT(measured[0].tasks, 0);
+    for (const Algorithm algorithm : choices[1]) EXPECT_EQ(algorithm, Algorithm::direct);
+  }
+}
+
 TEST(ChoiceCache, KeepsMachinesApart) {
   const TemporaryDirectory folder;
   const std::string path = folder.file("kernels.json");
-  EXPECT_TRUE(ChoiceCache(path, "a").store({{"task", Algorithm::winograd}}));
-  EXPECT_TRUE(ChoiceCache(path, "b").store({{"task", Algorithm::direct}}));
-  EXPECT_EQ(ChoiceCache(path, "a").load(), (Choices{{"task", Algorithm::winograd}}));
-  EXPECT_EQ(ChoiceCache(path, "b").load(), (Choices{{"task", Algorithm::direct}}));
+  const Choices of_a{{"task", {Algorithm::winograd, 0.25, 4096}}};
+  const Choices of_b{{"task", {Algorithm::direct, 1e-6, 0}}};
+  EXPECT_TRUE(ChoiceCache(path, "a").store(of_a));
+  EXPECT_TRUE(ChoiceCache(path, "b").store(of_b));
+  EXPECT_EQ(ChoiceCache(path, "a").load(), of_a);
+  EXPECT_EQ(ChoiceCache(path, "b").load(), of_b);
   EXPECT_TRUE(ChoiceCache(path, "c").load().empty());
 }
 
@@ -115,13 +266,17 @@ TEST(ChoiceCache, ADamagedFileIsEmptyAndWrittenAnew) {
   const TemporaryDirectory folder;
   const std::string path = folder.file("kernels.json");
   for (const char* text :
-       {"", "{", "[]", R"({"format": "orthant-kernels", "version": 2, "machines": {}})",
-        R"({"format": "orthant-kernels", "version": 1, "machines": {"a": 7}})",
-        R"({"format": "orthant-kernels", "version": 1, "machines": {"a": {"task": 3, "other": "magic"}}})"}) {
+       {"", "{", "[]", R"({"format": "orthant-kernels", "version": 3, "machines": {}})",
+        R"({"format": "orthant-kernels", "version": 1, "machines": {"a": {"task": "direct"}}})",
+        R"({"format": "orthant-kernels", "version": 2, "machines": {"a": 7}})",
+        R"({"format": "orthant-kernels", "version": 2, "machines": {"a": {"task": 3, "other": "direct"}}})",
+        R"({"format": "orthant-kernels", "version": 2, "machines": {"a": {"task":
+            {"algorithm": "magic", "seconds": 1, "scratch_bytes": 0}}}})",
+        R"({"format": "orthant-kernels", "version": 2, "machines": {"a": {"task": {"algorithm": "direct"}}}})"}) {
     std::ofstream(path) << text;
     EXPECT_TRUE(ChoiceCache(path, "a").load().empty()) << text;
-    EXPECT_TRUE(ChoiceCache(path, "a").store({{"task", Algorithm::matrix}})) << text;
-    EXPECT_EQ(ChoiceCache(path, "a").load().at("task"), Algorithm::matrix) << text;
+    EXPECT_TRUE(ChoiceCache(path, "a").store({{"task", {Algorithm::matrix}}})) << text;
+    EXPECT_EQ(ChoiceCache(path, "a").load().at("task").algorithm, Algorithm::matrix) << text;
   }
 }
 
@@ -131,7 +286,7 @@ TEST(ChoiceCache, SurvivesManyWriters) {
   std::vector<std::thread> writers;
   for (int i = 0; i < 8; ++i) {
     writers.emplace_back([&, i] {
-      EXPECT_TRUE(ChoiceCache(path, "a").store({{"task " + std::to_string(i), Algorithm::onednn}}));
+      EXPECT_TRUE(ChoiceCache(path, "a").store({{"task " + std::to_string(i), {Algorithm::onednn}}}));
     });
   }
   for (std::thread& writer : writers) writer.join();
@@ -139,8 +294,8 @@ TEST(ChoiceCache, SurvivesManyWriters) {
 }
 
 TEST(ChoiceCache, APlaceThatCannotBeWrittenIsNoError) {
-  EXPECT_FALSE(ChoiceCache("/proc/nowhere/kernels.json", "a").store({{"task", Algorithm::direct}}));
-  EXPECT_TRUE(ChoiceCache("", "a").store({{"task", Algorithm::direct}}));
+  EXPECT_FALSE(ChoiceCache("/proc/nowhere/kernels.json", "a").store({{"task", {Algorithm::direct}}}));
+  EXPECT_TRUE(ChoiceCache("", "a").store({{"task", {Algorithm::direct}}}));
 }
 
 }  // namespace

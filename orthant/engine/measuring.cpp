@@ -1,0 +1,116 @@
+#include "orthant/engine/measuring.hpp"
+
+#include "orthant/engine/contest.hpp"
+#include "orthant/engine/task_key.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace orthant::engine {
+namespace {
+
+using model::Algorithm;
+using model::ConvTask;
+
+double total_flops(const schedule::Schedule& schedule) {
+  double flops = 0;
+  for (const schedule::Step& step : schedule.steps) flops += static_cast<double>(schedule::flops(step));
+  return flops;
+}
+
+/// Enough for any of the candidates.
+std::int64_t scratch_bytes(const std::vector<kernels::ConvCandidate>& candidates) {
+  std::int64_t bytes = 64;
+  for (const auto& candidate : candidates) bytes = std::max(bytes, candidate.primitive->scratch_bytes());
+  return bytes;
+}
+
+}  // namespace
+
+const ConvTask* open_conv(const schedule::Step& step) {
+  const auto* task = std::get_if<model::Task>(&step.work);
+  const auto* conv = task ? std::get_if<ConvTask>(task) : nullptr;
+  return conv && conv->algorithm == Algorithm::automatic ? conv : nullptr;
+}
+
+std::vector<OpenTask> open_tasks(const schedule::Schedule& schedule, int threads) {
+  std::map<std::string, OpenTask> by_key;
+  for (const schedule::Step& step : schedule.steps) {
+    const ConvTask* conv = open_conv(step);
+    if (!conv) continue;
+    OpenTask task{.key = task_key(*conv, threads), .step = &step, .flops = static_cast<double>(schedule::flops(step))};
+    ++by_key.try_emplace(task.key, task).first->second.times;
+  }
+  std::vector<OpenTask> tasks;
+  for (const auto& [key, task] : by_key) tasks.push_back(task);
+  std::stable_sort(tasks.begin(), tasks.end(),
+                   [](const OpenTask& a, const OpenTask& b) { return a.step_flops() > b.step_flops(); });
+  return tasks;
+}
+
+Measuring::Measuring(const schedule::Schedule& schedule, const ChooseOptions& options)
+    : schedule_(schedule), options_(options), time_(options.limits, total_flops(schedule), options.now) {}
+
+void Measuring::know(const OpenTask& task, const Choice& choice) {
+  time_.note(task.key, task.step_flops(), choice.seconds * task.times);
+}
+
+Choices Measuring::run(const std::vector<OpenTask>& tasks) {
+  Choices choices;
+  progress_ = {.tasks = static_cast<int>(tasks.size())};
+  for (const OpenTask& task : tasks) flops_left_ += task.step_flops();
+  for (const OpenTask& task : tasks) {
+    report();
+    choices.emplace(task.key, choose(task).value_or(Choice{}));
+    flops_left_ -= task.step_flops();
+    flops_done_ += task.step_flops();
+    ++progress_.done;
+  }
+  if (!tasks.empty()) report();
+  return choices;
+}
+
+void Measuring::report() {
+  const double at_this_pace = flops_done_ > 0 ? flops_left_ / flops_done_ * time_.spent() : 1e30;
+  progress_.seconds_left = std::max(0.0, std::min(time_.left(), at_this_pace));
+  options_.progress(progress_);
+}
+
+std::optional<Choice> Measuring::choose(const OpenTask& task) {
+  // A comparison that would not come to an end had better not begin.
+  constexpr int likely_runs = 4;
+  if (likely_runs * time_.seconds_for(task.flops) > time_.left()) return std::nullopt;
+  const std::int64_t bytes = step_bytes(schedule_, *task.step);
+  if (bytes > options_.most_bytes) return std::nullopt;
+  const auto candidates = kernels::conv_candidates(*open_conv(*task.step), options_.threads);
+  if (bytes + scratch_bytes(candidates) > options_.most_bytes) return std::nullopt;
+  return compare(task, candidates);
+}
+
+std::optional<Choice> Measuring::compare(const OpenTask& task, const std::vector<kernels::ConvCandidate>& candidates) {
+  const double start = time_.spent();
+  const double share = time_.left() * task.step_flops() / flops_left_;
+  const StepMemory memory(schedule_, *task.step);
+  const Arena scratch(scratch_bytes(candidates));
+  std::memset(scratch.data(), 0, static_cast<std::size_t>(scratch.bytes()));  // the first run should not wait for pages
+  double least = 1e30;
+  const auto run = [&](int i) {
+    const auto& candidate = candidates[static_cast<std::size_t>(i)];
+    const auto execute = [&] { candidate.primitive->execute({}, memory.arguments(), scratch.data()); };
+    const double seconds = options_.seconds(*open_conv(*task.step), candidate.algorithm, execute);
+    least = std::min(least, seconds);
+    time_.note(task.key, task.step_flops(), least * task.times);
+    return seconds;
+  };
+  const auto winner =
+      fastest({.candidates = static_cast<int>(candidates.size()),
+               .seconds = run,
+               .allows = [&](double seconds) { return seconds <= time_.left(); },
+               .allows_closer =
+                   [&](double seconds) { return time_.spent() - start + seconds <= std::min(share, time_.left()); }});
+  if (!winner) return std::nullopt;
+  const auto& candidate = candidates[static_cast<std::size_t>(winner->candidate)];
+  return Choice{candidate.algorithm, winner->seconds, candidate.primitive->scratch_bytes()};
+}
+
+}  // namespace orthant::engine
