@@ -54,13 +54,18 @@ class Rounds {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       Entry& entry = entries_[i];
       if (entry.out) continue;
-      const double expected = entry.tries > 0 ? entry.least : best_ < never ? best_ : 0;
-      if (!(needed ? contest_.allows : contest_.allows_closer)(expected)) return true;
+      if (!(needed ? contest_.allows : contest_.allows_closer)(expected_seconds(entry))) return true;
       entry.least = std::min(entry.least, contest_.seconds(static_cast<int>(i)));
       ++entry.tries;
       best_ = std::min(best_, entry.least);
     }
     return false;
+  }
+
+  /// One that has not been tried yet may be hopeless.
+  [[nodiscard]] double expected_seconds(const Entry& entry) const {
+    if (entry.tries > 0) return entry.least;
+    return best_ < never ? hopeless * best_ : 0;
   }
 
   void drop_hopeless(int round) {

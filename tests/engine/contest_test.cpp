@@ -93,14 +93,16 @@ TEST(Contest, TheRuleIsReplacedOnlyBeyondTheNoise) {
 }
 
 TEST(Contest, WithoutTimeToCompareThereIsNoWinner) {
-  Script one_round{.seconds = {{1.0}, {1.1}}, .limit = 2.5};
+  Script one_round{.seconds = {{1.0}, {1.1}}, .limit = 3};
   EXPECT_FALSE(one_round.run());
-  EXPECT_LE(one_round.spent, 2.5);
-  Script nothing{.seconds = {{1.0}, {1.1}}, .limit = 1.5};
+  EXPECT_LE(one_round.spent, 3);
+  EXPECT_EQ(one_round.order, "01");
+  // The other might take twice as long.
+  Script nothing{.seconds = {{1.0}, {1.1}}, .limit = 2.9};
   EXPECT_FALSE(nothing.run());
   EXPECT_EQ(nothing.order, "0");
   // One that is far ahead needs no second round.
-  Script clear{.seconds = {{1.0}, {1.5}}, .limit = 2.6};
+  Script clear{.seconds = {{1.0}, {1.5}}, .limit = 3};
   ASSERT_TRUE(clear.run());
   EXPECT_EQ(clear.order, "01");
 }
