@@ -21,7 +21,9 @@ bool Lowering::fits_in_place(const Micro& micro, const Unit& unit, std::size_t i
   return true;
 }
 
-/// The box each rank keeps of each node's dst: what it owns and, around it, what readers want of others.
+/// The box each rank keeps of each node's dst: what it owns and, around it, what readers want of others. That arrives
+/// once for all readers, so only those of one pipeline stage may read in place: ranks of a later stage would wait for
+/// it before the pass in which the others send it.
 void Lowering::find_storage(Micro& micro) const {
   for (const auto& shares : micro.shares) {
     std::vector<Box> boxes;
@@ -31,11 +33,14 @@ void Lowering::find_storage(Micro& micro) const {
     micro.filled.emplace_back(shares.size());
     micro.in_place.emplace_back();
   }
+  std::vector<int> stage_of_readers(graph_.nodes.size(), -1);
   for (const Unit& unit : units_) {
     for (std::size_t i = 0; i < at(graph_.nodes, unit.main).srcs.size(); ++i) {
-      const bool fits = fits_in_place(micro, unit, i);
+      int& stage = at(stage_of_readers, unit.srcs[i]);
+      const bool fits = (stage < 0 || stage == planned(unit.main).stage) && fits_in_place(micro, unit, i);
       at(micro.in_place, unit.main).push_back(fits);
       if (!fits) continue;
+      stage = planned(unit.main).stage;
       for (int rank = 0; rank < plan_.ranks; ++rank) {
         const auto& wanted = at(at(micro.shares, unit.main), rank).sources[i];
         if (wanted.empty()) continue;

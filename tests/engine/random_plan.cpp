@@ -47,8 +47,6 @@ bool sums_channels(const model::Op& op) {
 
 }  // namespace
 
-namespace {
-
 bool can_run(const plan::Plan& plan, const model::Graph& graph) {
   try {
     plan::verify(plan, graph);
@@ -57,6 +55,8 @@ bool can_run(const plan::Plan& plan, const model::Graph& graph) {
     return false;
   }
 }
+
+namespace {
 
 plan::Plan any_plan(const model::Graph& graph, int ranks, Random& random) {
   plan::Plan plan = plan::serial_plan(graph);

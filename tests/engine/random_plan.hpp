@@ -9,4 +9,7 @@ namespace orthant::test {
 /// nothing of a node.
 plan::Plan random_plan(const model::Graph& graph, int ranks, Random& random);
 
+/// True if plan::verify accepts the plan.
+bool can_run(const plan::Plan& plan, const model::Graph& graph);
+
 }  // namespace orthant::test
