@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
+#include <numeric>
 
 namespace orthant::test {
 namespace {
@@ -15,14 +17,15 @@ namespace {
 struct Small {
   const char* name;
   model::NetworkOptions options;
+  double rate = 1e-5;  ///< of learning: weights move far enough to tell, and not out of reach
 };
 
 /// The zoo at sizes that take no time; the larger ones only where ORTHANT_TEST_FACTOR asks for more.
 std::vector<Small> networks() {
   std::vector<Small> list{
-      {"cosmoflow", {.input = "4x32x32x32", .mini_batch = 2, .settings = {}}},
-      {"unet3d", {.input = "1x16x16x16", .mini_batch = 4, .settings = {{"width", "4"}}}},
-      {"resnet18", {.input = "3x64x64", .mini_batch = 8, .settings = {{"classes", "10"}}}},
+      {"cosmoflow", {.input = "4x32x32x32", .mini_batch = 2, .settings = {}}, 0.1},
+      {"unet3d", {.input = "1x16x16x16", .mini_batch = 4, .settings = {{"width", "4"}}}, 1e-3},
+      {"resnet18", {.input = "3x64x64", .mini_batch = 8, .settings = {{"classes", "10"}}}, 1e-3},
   };
   const std::vector<Small> larger{
       {"cosmoflow", {.input = "4x32x32x32", .mini_batch = 2, .settings = {{"batch_norm", "true"}}}},
@@ -59,48 +62,90 @@ class Reference {
   std::map<int, Outcome> known_;
 };
 
-class Strategies : public testing::TestWithParam<Small> {};
+std::pair<double, std::string> worst_of(const std::map<std::string, double>& errors) {
+  std::pair<double, std::string> worst;
+  for (const auto& [name, error] : errors) worst = std::max(worst, std::pair(error, name));
+  return worst;
+}
 
-/// A ReLU whose argument is zero but for rounding may open on one side only, and then gradients differ by more than
-/// rounding; other data have no such place.
-constexpr std::uint64_t seeds = 4;
-
-TEST_P(Strategies, AgreeWithOneRank) {
-  const RanksOptions gradients{.data = Data::reals, .lower = {.update = false, .keep_output = true}};
-  const RanksOptions training{
-      .data = Data::reals, .runs = 10, .learning_rate = 1e-5, .lower = {.optimizer = {.momentum = 0.9}}};
-  const model::Graph graph = model::load_network(GetParam().name, GetParam().options);
-  std::vector<Reference> one_gradient;
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    RanksOptions other = gradients;
-    other.seed = seed;
-    one_gradient.emplace_back(graph, other);
-  }
-  Reference one_training(graph, training);
+/// Plans that lead to different work: strategies of two parts are often strategies of one where ranks are few.
+std::vector<std::pair<std::string, plan::Plan>> different_plans(const model::Graph& graph) {
+  std::vector<std::pair<std::string, plan::Plan>> plans;
   for (const std::string& strategy : plan::strategy_names()) {
     for (const int ranks : {2, 3, 4, 8}) {
-      SCOPED_TRACE(strategy + ", " + std::to_string(ranks) + " ranks");
-      plan::Plan plan;
       try {
-        plan = plan::make_plan(graph, strategy, ranks);
+        const plan::Plan plan = plan::make_plan(graph, strategy, ranks);
+        if (std::none_of(plans.begin(), plans.end(), [&](const auto& other) { return other.second == plan; }))
+          plans.emplace_back(strategy + ", " + std::to_string(ranks) + " ranks", plan);
       } catch (const base::Error& error) {
         EXPECT_EQ(error.code(), base::Exit::does_not_fit) << error.what();  // refused, with a reason
-        continue;
       }
-      const int pieces = plan.micro_batches;
-      std::pair<double, std::string> worst;
-      for (Reference& reference : one_gradient) {
-        worst = {0, ""};
-        for (const auto& [name, error] : errors(run_ranks(graph, plan, reference.options()), reference.with(pieces)))
-          worst = std::max(worst, std::pair(error, name));
-        if (worst.first <= 1e-5) break;
-      }
-      EXPECT_LE(worst.first, 1e-5) << worst.second;
-      const Outcome many = run_ranks(graph, plan, training);
-      const Outcome& one = one_training.with(pieces);
-      for (std::size_t i = 0; i < one.losses.size(); ++i)
-        EXPECT_NEAR(many.losses[i], one.losses[i], 1e-4 * std::abs(one.losses[i])) << "step " << i + 1;
     }
+  }
+  return plans;
+}
+
+class Strategies : public testing::TestWithParam<Small> {
+ protected:
+  const model::Graph graph_ = model::load_network(GetParam().name, GetParam().options);
+  const std::vector<std::pair<std::string, plan::Plan>> plans_ = different_plans(graph_);
+};
+
+/// Outputs are continuous: they agree but for rounding. Gradients jump where an argument of a ReLU, or the difference
+/// of two cells under a maximum, is zero but for rounding. Such a place is rare, is one cell of many, is there in every
+/// run with these data, and is not there with others.
+TEST_P(Strategies, GradientsAgreeWithOneRank) {
+  constexpr std::uint64_t draws = 4;
+  std::vector<Reference> one;
+  for (std::uint64_t seed = 1; seed <= draws; ++seed)
+    one.emplace_back(graph_,
+                     RanksOptions{.data = Data::reals, .seed = seed, .lower = {.update = false, .keep_output = true}});
+  std::size_t kinks = 0;
+  for (const auto& [name, plan] : plans_) {
+    SCOPED_TRACE(name);
+    std::pair<double, std::string> worst;
+    for (Reference& reference : one) {
+      const Outcome many = run_ranks(graph_, plan, reference.options());
+      std::map<std::string, double> found = errors(many, reference.with(plan.micro_batches));
+      EXPECT_LE(found.at("output"), 1e-5);
+      worst = worst_of(found);
+      if (worst.first <= 1e-5) break;
+      ++kinks;
+      EXPECT_LE(worst.first, 1e-2) << worst.second;
+      EXPECT_EQ(difference(run_ranks(graph_, plan, reference.options()), many), "") << "from run to run";
+    }
+    EXPECT_LE(worst.first, 1e-5) << worst.second << ", with any data";
+    if (HasFailure()) return;
+  }
+  EXPECT_LE(kinks, plans_.size() / 8);
+}
+
+/// The Euclidean norm of a - b.
+double distance(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::sqrt(std::transform_reduce(a.begin(), a.end(), b.begin(), 0.0, std::plus<>(),
+                                         [](double x, double y) { return (x - y) * (x - y); }));
+}
+
+/// Three steps: the second sees the first update, the third the momentum of both. Every tensor has gone the same way
+/// but for a hundredth, where kinks are, or for the rounding of what it holds.
+TEST_P(Strategies, TrainsAsOneRank) {
+  RanksOptions options{
+      .data = Data::reals, .runs = 0, .learning_rate = GetParam().rate, .lower = {.optimizer = {.momentum = 0.9}}};
+  const Outcome start = run_ranks(graph_, plan::serial_plan(graph_), options);
+  options.runs = 3;
+  Reference one(graph_, options);
+  for (const auto& [name, plan] : plans_) {
+    SCOPED_TRACE(name);
+    const Outcome& expected = one.with(plan.micro_batches);
+    const Outcome many = run_ranks(graph_, plan, options);
+    for (std::size_t i = 0; i < expected.losses.size(); ++i)
+      EXPECT_NEAR(many.losses[i], expected.losses[i], 1e-4 * std::abs(expected.losses[i])) << "step " << i + 1;
+    for (const auto& [tensor, values] : expected.tensors) {
+      const double way = distance(values, start.tensors.at(tensor));
+      const double whole = distance(values, std::vector<float>(values.size()));
+      EXPECT_LE(distance(many.tensors.at(tensor), values), 1e-2 * way + 5e-7 * whole) << tensor;
+    }
+    if (HasFailure()) return;
   }
 }
 
