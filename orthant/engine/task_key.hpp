@@ -9,7 +9,7 @@ namespace orthant::engine {
 /// The processor and the versions of all kernels: measured times hold for these only.
 std::string machine_key();
 
-/// All that the speed of a convolution's kernel depends on, on such a machine.
-std::string task_key(const model::ConvTask& task, int threads);
+/// All that the speed of a task's kernel depends on, on such a machine.
+std::string task_key(const model::Task& task, int threads);
 
 }  // namespace orthant::engine
