@@ -86,8 +86,9 @@ plan::Plan chosen_plan(const ParallelArguments& arguments, const model::Graph& g
 }
 
 std::string limits_text(const engine::MeasuringLimits& limits) {
-  const std::string seconds = fmt::format("at most {:.0f} s", limits.least_seconds);
-  return limits.steps_per_epoch > 0 ? seconds + " or a tenth of the first epoch" : seconds;
+  const std::string seconds = fmt::format("at most {:.3g} s", std::min(limits.least_seconds, limits.most_seconds));
+  const bool epoch_counts = limits.steps_per_epoch > 0 && limits.most_seconds > limits.least_seconds;
+  return epoch_counts ? seconds + " or a tenth of the first epoch" : seconds;
 }
 
 void print_measured(const engine::Measured& measured) {

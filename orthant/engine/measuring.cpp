@@ -61,10 +61,11 @@ Choices Measuring::run(const std::vector<OpenTask>& tasks) {
   for (const OpenTask& task : tasks) flops_left_ += task.step_flops();
   for (const OpenTask& task : tasks) {
     report();
-    choices.emplace(task.key, choose(task).value_or(Choice{}));
+    const std::optional<Choice> choice = choose(task);
+    choices.emplace(task.key, choice.value_or(Choice{}));
     flops_left_ -= task.step_flops();
     flops_done_ += task.step_flops();
-    ++progress_.done;
+    if (choice) ++progress_.done;
   }
   if (!tasks.empty()) report();
   return choices;
