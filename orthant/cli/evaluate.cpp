@@ -1,5 +1,6 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/base/json.hpp"
 #include "orthant/cli/commands.hpp"
 #include "orthant/cli/evaluation_run.hpp"
 #include "orthant/cli/file_progress.hpp"

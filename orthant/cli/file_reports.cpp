@@ -1,5 +1,7 @@
 #include "orthant/cli/file_reports.hpp"
 
+#include "orthant/base/json.hpp"
+
 namespace orthant::cli {
 
 using base::Json;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "orthant/base/json.hpp"
+#include "orthant/base/json_fwd.hpp"
 #include "orthant/data/file.hpp"
 #include "orthant/data/file_report.hpp"
 

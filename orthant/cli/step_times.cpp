@@ -1,6 +1,7 @@
 #include "orthant/cli/step_times.hpp"
 
 #include "orthant/base/format.hpp"
+#include "orthant/base/json.hpp"
 #include "orthant/cli/bench.hpp"
 #include "orthant/cli/table.hpp"
 #include "orthant/cli/units.hpp"

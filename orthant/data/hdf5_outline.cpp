@@ -1,5 +1,7 @@
 #include "orthant/data/hdf5_outline.hpp"
 
+#include "orthant/base/json.hpp"
+
 #include <charconv>
 
 namespace orthant::data {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "orthant/base/error.hpp"
-#include "orthant/base/json.hpp"
+#include "orthant/base/json_fwd.hpp"
 #include "orthant/data/number.hpp"
 
 #include <cstdint>

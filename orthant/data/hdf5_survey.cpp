@@ -1,5 +1,6 @@
 #include "orthant/data/hdf5_survey.hpp"
 
+#include "orthant/base/json.hpp"
 #include "orthant/data/child_process.hpp"
 #include "orthant/data/hdf5_describe.hpp"
 

@@ -1,6 +1,7 @@
 #include "orthant/train/scores_text.hpp"
 
 #include "orthant/base/format.hpp"
+#include "orthant/base/json.hpp"
 
 namespace orthant::train {
 namespace {

@@ -1,5 +1,6 @@
 #include "orthant/train/scores.hpp"
 
+#include "orthant/base/json.hpp"
 #include "orthant/train/scores_text.hpp"
 #include "tests/train/small_network.hpp"
 
