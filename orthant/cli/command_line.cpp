@@ -2,6 +2,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/nearest.hpp"
+#include "orthant/cli/commands.hpp"
 #include "orthant/cli/parallel.hpp"
 #include "orthant/comm/run.hpp"
 
@@ -90,9 +91,24 @@ void parse_and_run(CLI::App& app, int argc, char** argv) {
   if (std::fflush(stdout) != 0) fail(Exit::io, "cannot write to standard output; is the disk full or the pipe closed?");
 }
 
+void add_commands(CLI::App& app) {
+  add_models(app);
+  add_inspect(app);
+  add_train(app);
+  add_evaluate(app);
+  add_infer(app);
+  add_step(app);
+  add_bench(app);
+  add_data(app);
+  add_doctor(app);
+}
+
 }  // namespace
 
-int run(CLI::App& app, int argc, char** argv) {
+int run(int argc, char** argv) {
+  set_command_line(argc, argv);
+  CLI::App app{"Orthant trains convolutional networks on samples too large for one machine.", "orthant"};
+  add_commands(app);
   try {
     app.set_version_flag("--version", std::string("orthant ") + ORTHANT_VERSION);
     app.require_subcommand(1);
