@@ -37,7 +37,7 @@ bench: build  ## seconds per training step of the three reference networks
 install: build  ## program, library and CMake package under PREFIX (default /usr/local)
 	@cmake --install build/release --prefix $(PREFIX)
 
-lint: lint-dependencies build/release/build.ninja  ## clang-format and clang-tidy over the tree
+lint: lint-dependencies build/lint/build.ninja  ## clang-format and clang-tidy over the tree
 	@scripts/lint.sh $(JOBS)
 
 format: test-dependencies  ## clang-format all sources

@@ -13,5 +13,5 @@ sources=("$@")
 # allocation_count.cpp defines functions of the C library, whose names are not ours to choose.
 (($#)) || mapfile -t sources < <(find orthant -name '*.cpp' ! -name allocation_count.cpp | sort)
 printf '%s\0' "${sources[@]}" |
-  xargs -0 -n 1 -P "$jobs" clang-tidy -p "${ORTHANT_BUILD:-build/release}" --quiet 2> >(grep -v "warnings\? generated" >&2) || status=1
+  xargs -0 -n 1 -P "$jobs" clang-tidy -p "${ORTHANT_BUILD:-build/lint}" --quiet 2> >(grep -v "warnings\? generated" >&2) || status=1
 exit $status
