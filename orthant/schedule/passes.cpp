@@ -8,7 +8,7 @@ namespace orthant::schedule {
 namespace {
 
 /// One stage of one micro-batch.
-struct Pass {
+struct SinglePass {
   Phase phase = Phase::forward;
   int micro_batch = 0;
   int stage = 0;
@@ -51,7 +51,7 @@ class Clock {
     }
   }
 
-  std::vector<Pass> run() {
+  std::vector<SinglePass> run() {
     while (!is_complete()) {
       while (start_backward() || start_forward()) {
       }
@@ -115,7 +115,7 @@ class Clock {
     return false;
   }
 
-  void start(Stage& stage, Pass pass, int ticks) {
+  void start(Stage& stage, SinglePass pass, int ticks) {
     pass.stage = static_cast<int>(&stage - stages_.data());
     stage.remaining = ticks;
     order_.push_back(pass);
@@ -132,7 +132,7 @@ class Clock {
   std::vector<Stage> stages_;
   int micro_batches_;
   Mode mode_;
-  std::vector<Pass> order_;
+  std::vector<SinglePass> order_;
 };
 
 }  // namespace
@@ -144,7 +144,7 @@ std::vector<StagePass> passes_of(const plan::Plan& plan, int rank, Mode mode) {
     if (have_common_ranks(stages[i], {.ranks = {{rank, rank + 1}}})) own.push_back(static_cast<int>(i));
   }
   std::vector<StagePass> passes;
-  for (const Pass& pass : Clock(stages, plan.micro_batches, mode).run()) {
+  for (const SinglePass& pass : Clock(stages, plan.micro_batches, mode).run()) {
     const auto found = std::find(own.begin(), own.end(), pass.stage);
     if (found == own.end()) continue;
     const auto number = [&](auto at) { return stages[static_cast<std::size_t>(*at)].number; };
