@@ -121,7 +121,7 @@ class Ranks(ProgramTest):
         bench = ["bench", "step", *TINY]
         self.expect_error(71, "32 cells deep, too small for d64; the nearest that can run is --grid d16", *bench, "--grid", "d64")
         self.expect_error(71, "the grid d64 is for 64 ranks, but there are 2; use --ranks 64", *bench, "--grid", "d64", "--ranks", 2)
-        self.expect_error(71, "the nearest that can run is --grid d4, or take a mini-batch of 4", *bench, "--strategy", "data", "--ranks", 4)
+        self.expect_error(71, "the nearest that can run is --grid d2h2, or take a mini-batch of 4", *bench, "--strategy", "data", "--ranks", 4)
         self.expect_error(71, "the nearest that can run is --grid p10", *bench, "--grid", "p100")
         self.expect_error(64, "unknown strategy 'spatail'; did you mean 'spatial'?", *bench, "--strategy", "spatail", "--ranks", 4)
         self.expect_error(65, "4 micro-batches of a mini-batch of 1; use 1 to 1", *bench, "--grid", "d2", "--micro-batches", 4)
