@@ -23,6 +23,8 @@ struct ChooseOptions {
   /// Convolutions that need more memory to be tried keep the rule.
   std::int64_t most_bytes = std::int64_t{1} << 62;
   MeasuringLimits limits{};
+  /// Convolutions of more operations per thread are tried with a part of their samples.
+  double whole_flops = 1e10;
   /// Called on every rank that measures: before and after every convolution.
   std::function<void(const MeasuringProgress&)> progress = [](const MeasuringProgress&) {};
   std::function<void()> forgotten = [] {};  ///< called on rank 0 if the cache cannot be written

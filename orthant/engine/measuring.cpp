@@ -48,6 +48,17 @@ std::vector<OpenTask> open_tasks(const schedule::Schedule& schedule, int threads
   return tasks;
 }
 
+ConvTask tried_part(const ConvTask& task, const ChooseOptions& options) {
+  constexpr std::int64_t samples_per_thread = 16;
+  const std::int64_t samples = samples_per_thread * options.threads;
+  const bool is_short = static_cast<double>(model::flops(task)) <= options.whole_flops * options.threads;
+  if (is_short || task.src.extents.n < 2 * samples) return task;
+  ConvTask part = task;
+  part.src.extents.n = samples;
+  part.dst.extents.n = samples;
+  return part;
+}
+
 Measuring::Measuring(const schedule::Schedule& schedule, const ChooseOptions& options)
     : schedule_(schedule), options_(options), time_(options.limits, total_flops(schedule), options.now) {}
 
@@ -80,15 +91,19 @@ void Measuring::report() {
 std::optional<Choice> Measuring::choose(const OpenTask& task) {
   // A comparison that would not come to an end had better not begin.
   constexpr int likely_runs = 4;
-  if (likely_runs * time_.seconds_for(task.flops) > time_.left()) return std::nullopt;
+  const ConvTask part = tried_part(*open_conv(*task.step), options_);
+  if (likely_runs * time_.seconds_for(static_cast<double>(model::flops(part))) > time_.left()) return std::nullopt;
   const std::int64_t bytes = step_bytes(schedule_, *task.step);
   if (bytes > options_.most_bytes) return std::nullopt;
-  const auto candidates = kernels::conv_candidates(*open_conv(*task.step), options_.threads);
+  const auto candidates = kernels::conv_candidates(part, options_.threads);
   if (bytes + scratch_bytes(candidates) > options_.most_bytes) return std::nullopt;
-  return compare(task, candidates);
+  return compare(task, part, candidates);
 }
 
-std::optional<Choice> Measuring::compare(const OpenTask& task, const std::vector<kernels::ConvCandidate>& candidates) {
+std::optional<Choice> Measuring::compare(const OpenTask& task, const ConvTask& part,
+                                         const std::vector<kernels::ConvCandidate>& candidates) {
+  const ConvTask& whole = *open_conv(*task.step);
+  const double parts = static_cast<double>(whole.src.extents.n) / static_cast<double>(part.src.extents.n);
   const double start = time_.spent();
   const double share = time_.left() * task.step_flops() / flops_left_;
   const StepMemory memory(schedule_, *task.step);
@@ -98,9 +113,9 @@ std::optional<Choice> Measuring::compare(const OpenTask& task, const std::vector
   const auto run = [&](int i) {
     const auto& candidate = candidates[static_cast<std::size_t>(i)];
     const auto execute = [&] { candidate.primitive->execute({}, memory.arguments(), scratch.data()); };
-    const double seconds = options_.seconds(*open_conv(*task.step), candidate.algorithm, execute);
+    const double seconds = options_.seconds(part, candidate.algorithm, execute);
     least = std::min(least, seconds);
-    time_.note(task.key, task.step_flops(), least * task.times);
+    time_.note(task.key, task.step_flops(), least * parts * task.times);
     return seconds;
   };
   const auto winner =
@@ -110,8 +125,11 @@ std::optional<Choice> Measuring::compare(const OpenTask& task, const std::vector
                .allows_closer =
                    [&](double seconds) { return time_.spent() - start + seconds <= std::min(share, time_.left()); }});
   if (!winner) return std::nullopt;
-  const auto& candidate = candidates[static_cast<std::size_t>(winner->candidate)];
-  return Choice{candidate.algorithm, winner->seconds, candidate.primitive->scratch_bytes()};
+  Choice choice{candidates[static_cast<std::size_t>(winner->candidate)].algorithm, winner->seconds * parts, 0};
+  ConvTask chosen = whole;
+  chosen.algorithm = choice.algorithm;
+  choice.scratch_bytes = kernels::make_primitive(chosen, options_.threads)->scratch_bytes();
+  return choice;
 }
 
 }  // namespace orthant::engine

@@ -27,6 +27,9 @@ const model::ConvTask* open_conv(const schedule::Step& step);
 /// Those of a schedule, the most expensive first.
 std::vector<OpenTask> open_tasks(const schedule::Schedule& schedule, int threads);
 
+/// The task itself or, if it has many samples, the same with so few that a run is short: per sample it takes as long.
+model::ConvTask tried_part(const model::ConvTask& task, const ChooseOptions& options);
+
 /// Measures the tasks of one rank while there is time.
 class Measuring {
  public:
@@ -41,7 +44,9 @@ class Measuring {
  private:
   void report();
   std::optional<Choice> choose(const OpenTask& task);
-  std::optional<Choice> compare(const OpenTask& task, const std::vector<kernels::ConvCandidate>& candidates);
+  /// `part` is what is run of the task, by the candidates.
+  std::optional<Choice> compare(const OpenTask& task, const model::ConvTask& part,
+                                const std::vector<kernels::ConvCandidate>& candidates);
 
   const schedule::Schedule& schedule_;
   const ChooseOptions& options_;

@@ -1,5 +1,6 @@
 #include "orthant/engine/choose.hpp"
 
+#include "orthant/base/json.hpp"
 #include "orthant/comm/alone.hpp"
 #include "orthant/engine/choice_cache.hpp"
 #include "orthant/engine/task_key.hpp"
@@ -142,6 +143,34 @@ TEST(Choose, ALongEpochAllowsATenthOfIt) {
   EXPECT_EQ(measured({.steps_per_epoch = 10'000}).left_tasks, 0);
   EXPECT_GT(measured({.steps_per_epoch = 10'000, .most_seconds = 20}).left_tasks, 0);
   EXPECT_EQ(measured({.spent_seconds = 20}).tasks, 0);
+}
+
+TEST(Choose, TriesManySamplesByAPartOfThem) {
+  const TemporaryDirectory folder;
+  const model::Graph graph = model::load_network("cosmoflow", {.input = "4x16x16x16", .mini_batch = 64});
+  schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
+  comm::Alone alone;
+  ScriptedTime time{[](const model::ConvTask& task, Algorithm one) {
+    return 0.0001 * static_cast<double>(task.src.extents.n) * (one == Algorithm::direct ? 1 : 3);
+  }};
+  engine::ChooseOptions options = time.options();
+  options.cache_path = folder.file("kernels.json");
+  options.whole_flops = 5e8;
+  engine::choose_algorithms(schedule, alone, options);
+  std::set<std::int64_t> samples;
+  for (const auto& [task, algorithm] : time.runs) {
+    samples.insert(task.src.extents.n);
+    EXPECT_EQ(task.src.extents.n, task.dst.extents.n);
+    EXPECT_TRUE(task.src.extents.n == 16 || model::flops(task) <= 500'000'000);
+  }
+  EXPECT_EQ(samples, (std::set<std::int64_t>{16, 64}));
+  // What is remembered is the whole task with its own time.
+  std::ifstream file(options.cache_path);
+  const auto document = base::Json::parse(file);
+  for (const auto& [key, entry] : document["machines"].front().items()) {
+    EXPECT_NE(key.find("src 64x"), std::string::npos) << key;
+    EXPECT_NEAR(entry["seconds"].get<double>(), 0.0064, 1e-9) << key;
+  }
 }
 
 TEST(Choose, ReportsEveryTask) {
