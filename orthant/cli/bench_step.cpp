@@ -8,6 +8,7 @@
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/comm/launch.hpp"
+#include "orthant/kernels/machine.hpp"
 #include "orthant/kernels/peak.hpp"
 #include "orthant/plan/strategy.hpp"
 #include "orthant/train/chrome_trace.hpp"
@@ -120,6 +121,7 @@ Json to_json(const BenchStepArguments& arguments, const train::Job& job, const e
             {"mini_batch", job.graph.nodes.front().shape.n},
             {"ranks", job.comm.size()},
             {"threads", threads_per_rank(arguments.parallel, job.comm.size())},
+            {"instruction_set", kernels::describe_machine().simd_target},
             {"steps", arguments.steps},
             {"seconds_best", best},
             {"seconds_median", median_of(result.seconds)},
@@ -158,6 +160,7 @@ void print_text(const BenchStepArguments& arguments, const train::Job& job, cons
   fmt::print("arithmetic        {}, {:.1f} GFLOP/s, {} of the {:.1f} GFLOP/s that {} thread{} reach\n",
              flops_text(result.flops), gflops, percent_text(gflops / result.peak_gflops), result.peak_gflops, threads,
              threads == 1 ? "" : "s");
+  fmt::print("instruction set   {}\n", kernels::describe_machine().simd_target);
   fmt::print("peak memory       {}{}\n", bytes_text(result.peak_rss_bytes), ranks > 1 ? " on the largest rank" : "");
   if (result.allocations) fmt::print("allocations       {} after warm-up\n", *result.allocations);
 }

@@ -2,6 +2,7 @@
 #include "orthant/kernels/conv.hpp"
 #include "orthant/kernels/direct_gather.hpp"
 #include "orthant/kernels/direct_weights.hpp"
+#include "orthant/kernels/instruction_set.hpp"
 #include "orthant/kernels/simd.hpp"
 #include "orthant/kernels/team.hpp"
 
@@ -91,6 +92,7 @@ class DirectWeights final : public Primitive {
 }  // namespace
 
 std::unique_ptr<Primitive> make_direct_conv(const model::ConvTask& task, int threads) {
+  limit_instructions();
   if (task.pass == model::Pass::backward_weights) return std::make_unique<DirectWeights>(task, threads);
   return std::make_unique<DirectGather>(task, threads);
 }

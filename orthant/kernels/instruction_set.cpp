@@ -16,19 +16,23 @@ namespace {
 bool apply_limit() {
   const char* value = std::getenv("ORTHANT_MAX_ISA");
   if (!value || *value == '\0') return false;
-  static const std::array<std::string, 3> names{"avx2", "sse4", "scalar"};
+  static const std::array<std::string, 4> names{"avx3", "avx2", "sse4", "scalar"};
   const std::string name = value;
   // Highway numbers better targets lower.
-  if (name == "avx2") {
+  if (name == "avx3") {
+    hwy::DisableTargets(HWY_AVX3 - 1);
+  } else if (name == "avx2") {
     hwy::DisableTargets(HWY_AVX2 - 1);
   } else if (name == "sse4") {
     hwy::DisableTargets(HWY_SSE4 - 1);
   } else if (name == "scalar") {
     hwy::DisableTargets(HWY_SCALAR - 1);
   } else {
-    base::fail(base::Exit::usage, "ORTHANT_MAX_ISA is '{}'{}", name, base::suggestion(name, names));
+    base::fail(base::Exit::usage, "the environment variable ORTHANT_MAX_ISA is '{}', which names no instruction set{}",
+               name, base::suggestion(name, names));
   }
-  dnnl::set_max_cpu_isa(name == "avx2" ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41);
+  if (name == "avx2") dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
+  if (name == "sse4" || name == "scalar") dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
   return true;
 }
 

@@ -1,4 +1,5 @@
 #include "orthant/kernels/conv.hpp"
+#include "orthant/kernels/instruction_set.hpp"
 #include "orthant/kernels/onednn.hpp"
 
 #include <algorithm>
@@ -245,6 +246,7 @@ bool overflows_counters(const ConvTask& task) {
 }  // namespace
 
 std::unique_ptr<Primitive> make_onednn_conv(const ConvTask& task, int threads) {
+  limit_instructions();
   if (!tensor::is_dense(task.src) || !tensor::is_dense(task.dst) || !uses_all_of_src(task)) return nullptr;
   if (task.accumulate || overruns_scratchpad(task) || overflows_counters(task)) return nullptr;
   const onednn::TeamScope team(threads);

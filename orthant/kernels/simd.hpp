@@ -13,11 +13,6 @@
 namespace orthant::kernels {
 
 /// "avx3", "avx2", "sse4" or "scalar": what dynamic dispatch runs on this machine.
-inline std::string simd_target() {
-  const auto usable = hwy::SupportedTargets() & HWY_TARGETS;
-  if (usable & HWY_AVX3) return "avx3";
-  if (usable & HWY_AVX2) return "avx2";
-  return (usable & HWY_SSE4) ? "sse4" : "scalar";
-}
+std::string simd_target();
 
 }  // namespace orthant::kernels

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 import unittest
+import unittest.mock
 
 import numpy
 from program import PROGRAM, SECONDS_TO_END, ProgramTest
@@ -114,6 +115,20 @@ class Commands(ProgramTest):
         text = self.expect_success("bench", "step", "cosmoflow", "--input", "4x16x16x16", "--steps", "1", "--layers", "--optimizer", "adam", "--trace", "trace.json")
         self.assertIn("after warm-up" if figures["allocations_in_steady_state"] == 0 else "peak memory", text)
         self.assertTrue((self.folder / "trace.json").exists())
+
+    def test_bench_step_names_the_instruction_set(self):
+        bench = ("bench", "step", "cosmoflow", "--input", "4x16x16x16", "--steps", "1", "--algorithm", "direct")
+        self.assertIn(json.loads(self.expect_success(*bench, "--json"))["instruction_set"], ("avx3", "avx2", "sse4", "scalar"))
+
+        with unittest.mock.patch.dict(os.environ, ORTHANT_MAX_ISA="sse4"):
+            figures = json.loads(self.expect_success(*bench, "--layers", "--json"))
+            self.assertEqual(figures["instruction_set"], "sse4")
+            own = [layer["implementation"] for layer in figures["layers"] if layer["implementation"].startswith("orthant:direct")]
+            self.assertTrue(own and all(":sse4:" in name for name in own), own)
+            self.assertIn("instruction set   sse4\n", self.expect_success(*bench))
+        for ranks in (1, 2):
+            with unittest.mock.patch.dict(os.environ, ORTHANT_MAX_ISA="avx22"):
+                self.expect_error(64, "ORTHANT_MAX_ISA is 'avx22', which names no instruction set; did you mean 'avx2'?", *bench, "--ranks", ranks)
 
     def test_bench_kernels_marks_what_runs(self):
         kernels = json.loads(self.expect_success("bench", "kernels", "cosmoflow", "--input", "4x16x16x16", "--layer", "conv2", "--seconds", "0", "--json"))["kernels"]
