@@ -2,6 +2,7 @@
 
 #include "orthant/base/format.hpp"
 #include "orthant/kernels/direct_activation.hpp"
+#include "orthant/kernels/matrix_tiles.hpp"
 #include "orthant/kernels/rounding.hpp"
 #include "orthant/kernels/streaming.hpp"
 
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace orthant::kernels::direct {
 namespace {
@@ -18,6 +20,9 @@ constexpr std::int64_t panel_floats = 64 * 1024;
 
 // Threads share out panels of weights where each would meet fewer outputs than this.
 constexpr std::int64_t shared_outputs = 1024;
+
+// Terms of a sum in a register, about: rounding errors grow with them, and those of sums put aside hardly.
+constexpr std::int64_t most_terms = 128;
 
 std::int64_t aligned(std::int64_t floats) { return ceil_div(floats, 16) * 16; }
 
@@ -39,7 +44,9 @@ struct GatherKernel::Part {
   const float* weights = nullptr;
   const float* bias = nullptr;
   bool first = true, last = true;
+  Cut cut;
   Run* runs = nullptr;
+  float* aside = nullptr;   ///< for a tile's sums
   float* buffer = nullptr;  ///< for a tile, where dst does not take vectors
 };
 
@@ -66,9 +73,10 @@ GatherKernel::GatherKernel(Gather gather, Epilogue epilogue, int threads)
     panel_splits_ = std::min(panel_count(), ceil_div(4 * threads, many_panels ? 1 : units));
 }
 
+bool GatherKernel::whole_rows() const { return rows_.runs_over_w && in_block_ == gather_.in; }
+
 bool GatherKernel::can_slide() const {
-  return out_vectors_ == 1 && gather_.w.src_step == 1 && rows_.runs_over_w && in_block_ == gather_.in &&
-         gather_.w.taps.size() == slide_taps;
+  return out_vectors_ == 1 && gather_.w.src_step == 1 && whole_rows() && gather_.w.taps.size() == slide_taps;
 }
 
 std::string GatherKernel::variant() const {
@@ -87,8 +95,9 @@ std::int64_t GatherKernel::panel_offset(std::int64_t group, std::int64_t panel) 
 }
 
 std::int64_t GatherKernel::thread_floats() const {
-  const std::int64_t runs = aligned(taps(gather_) * static_cast<std::int64_t>(sizeof(Run) / sizeof(float)));
-  return aligned(row_floats(rows_)) + runs + aligned(max_rows * max_vectors * tiles_.lanes);
+  const std::int64_t runs = taps(gather_) * (1 + gather_.in / most_terms);
+  const std::int64_t run_floats = aligned(runs * static_cast<std::int64_t>(sizeof(Run) / sizeof(float)));
+  return aligned(row_floats(rows_)) + run_floats + 2 * tile_floats;
 }
 
 std::int64_t GatherKernel::scratch_floats() const {
@@ -116,22 +125,23 @@ void GatherKernel::pack_panel(const float* weights, float* to, std::int64_t grou
   to += panel_offset(group, panel);
   const std::int64_t width = panel_vectors(panel) * tiles_.lanes;
   const std::int64_t first_out = panel * vectors_ * tiles_.lanes;
-  const std::int64_t used = std::min(width, gather_.out - first_out);
-  const std::int64_t in_step = gather_.transposed ? 1 : gather_.out;
-  const std::int64_t out_step = gather_.transposed ? gather_.in : 1;
   const tensor::Extent3& window = gather_.window;
-  weights += group * window.d * window.h * window.w * gather_.in * gather_.out + first_out * out_step;
+  weights += group * window.d * window.h * window.w * gather_.in * gather_.out;
+  matrix::PackCall call{.step = gather_.transposed ? gather_.in : gather_.out,
+                        .columns = std::min(width, gather_.out - first_out),
+                        .to = to,
+                        .panel = width};
   for (std::int64_t first_in = 0; first_in < gather_.in; first_in += in_block_) {
-    const std::int64_t end = std::min(first_in + in_block_, gather_.in);
+    call.depth = std::min(in_block_, gather_.in - first_in);
+    const std::int64_t first =
+        gather_.transposed ? first_out * gather_.in + first_in : first_in * gather_.out + first_out;
     for (const Tap& d : gather_.d.taps) {
       for (const Tap& h : gather_.h.taps) {
         for (const Tap& w : gather_.w.taps) {
           const std::int64_t tap = (d.index * window.h + h.index) * window.w + w.index;
-          const float* from = weights + tap * gather_.in * gather_.out;
-          for (std::int64_t i = first_in; i < end; ++i, to += width) {
-            for (std::int64_t o = 0; o < used; ++o) to[o] = from[i * in_step + o * out_step];
-            std::fill(to + used, to + width, 0.0F);
-          }
+          call.from = weights + tap * gather_.in * gather_.out + first;
+          gather_.transposed ? matrix::pack_transposed(call) : matrix::pack(call);
+          call.to += call.depth * width;
         }
       }
     }
@@ -172,7 +182,6 @@ std::int64_t GatherKernel::row_tiles(std::int64_t pixels) const {
 void GatherKernel::run_unit(const Arguments& arguments, Rows& rows, const Unit& unit, Range panels, Fetch ahead,
                             float* memory) const {
   const std::int64_t lanes = tiles_.lanes;
-  const std::int64_t tile_floats = aligned(max_rows * max_vectors * lanes);
   const float* bias = arguments.scratch + (weights_in_place_ ? 0 : aligned(panel_offset(gather_.groups, 0)));
   const float* weights = weights_in_place_ ? arguments.weights : arguments.scratch;
   for (std::int64_t panel = panels.lo; panel < panels.hi; ++panel) {
@@ -181,10 +190,12 @@ void GatherKernel::run_unit(const Arguments& arguments, Rows& rows, const Unit& 
     part.out = std::min(part.vectors * lanes, gather_.out - part.first_out);
     part.bias = bias + unit.group * out_vectors_ * lanes + part.first_out;
     part.buffer = memory;
-    part.runs = reinterpret_cast<Run*>(memory + tile_floats);
+    part.aside = memory + tile_floats;
+    part.runs = reinterpret_cast<Run*>(memory + 2 * tile_floats);
     for (part.first_in = 0; part.first_in < gather_.in; part.first_in += in_block_) {
       part.in = std::min(in_block_, gather_.in - part.first_in);
       part.weights = weights + panel_offset(unit.group, panel) + part.first_in * taps(gather_) * part.vectors * lanes;
+      part.cut = cut(part.in);
       part.first = part.first_in == 0;
       part.last = part.first_in + part.in == gather_.in;
       run_part(part, rows, unit);
@@ -200,16 +211,16 @@ void GatherKernel::run_part(const Part& part, const Rows& rows, const Unit& unit
   TileCall call{.src = rows.base(),
                 .src_step = gather_.w.src_step * rows_.pixel,
                 .runs = part.runs,
+                .tap_step = part.in * tiles_.lanes,
                 .weights = part.weights,
                 .bias = part.bias,
+                .aside = part.aside,
                 .dst_step = gather_.w.step * layout.strides.w,
                 .tail = part.out - (part.vectors - 1) * tiles_.lanes,
                 .floor = relu ? 0.0F : -std::numeric_limits<float>::infinity(),
                 .first = part.first,
                 .last = part.last,
                 .stream = stream_ && is_aligned(dst)};
-  const bool whole_rows = rows_.runs_over_w && in_block_ == gather_.in;
-  call.run_length = whole_rows ? static_cast<std::int64_t>(gather_.w.taps.size()) * part.in : part.in;
   for (std::int64_t d = unit.d.lo; d < unit.d.hi; ++d) {
     for (std::int64_t h = unit.h.lo; h < unit.h.hi; ++h) {
       call.run_count = find_runs(part, rows, d, h, unit.w.lo);
@@ -221,22 +232,44 @@ void GatherKernel::run_part(const Part& part, const Rows& rows, const Unit& unit
   }
 }
 
+// Sums in registers are cut where the taps say so, however many of them lie inside.
+GatherKernel::Cut GatherKernel::cut(std::int64_t in) const {
+  const std::int64_t run_taps = whole_rows() ? static_cast<std::int64_t>(gather_.w.taps.size()) : 1;
+  const std::int64_t terms = std::max<std::int64_t>(run_taps * in, 1);  // of a run
+  const std::int64_t runs = std::max<std::int64_t>(taps(gather_) / std::max<std::int64_t>(run_taps, 1), 1);
+  const std::int64_t pieces = ceil_div(2 * terms, 3 * most_terms);
+  return {.run_taps = run_taps,
+          .steps = slide_ ? in : terms,
+          .piece = ceil_div(slide_ ? in : terms, pieces),
+          .taps_at_once = run_taps * ceil_div(runs, ceil_div(runs * terms, most_terms))};
+}
+
 std::int64_t GatherKernel::find_runs(const Part& part, const Rows& rows, std::int64_t d, std::int64_t h,
                                      std::int64_t w) const {
-  const bool whole_rows = rows_.runs_over_w && in_block_ == gather_.in;
   const auto w_taps = static_cast<std::int64_t>(gather_.w.taps.size());
-  const std::int64_t tap_floats = part.in * part.vectors * tiles_.lanes;
+  const Cut cut = part.cut;
+  const std::int64_t step_floats = part.vectors * tiles_.lanes;
   const Range d_taps = taps_inside(gather_.d, d);
   const Range h_taps = taps_inside(gather_.h, h);
   std::int64_t count = 0;
+  std::int64_t next_cut = 0;
   for (std::int64_t kd = d_taps.lo; kd < d_taps.hi; ++kd) {
     for (std::int64_t kh = h_taps.lo; kh < h_taps.hi; ++kh) {
-      const std::int64_t tap = (kd * static_cast<std::int64_t>(gather_.h.taps.size()) + kh) * w_taps;
-      for (std::int64_t kw = 0; kw < (whole_rows ? std::min<std::int64_t>(w_taps, 1) : w_taps); ++kw) {
+      const std::int64_t row = (kd * static_cast<std::int64_t>(gather_.h.taps.size()) + kh) * w_taps;
+      for (std::int64_t kw = 0; kw < w_taps; kw += cut.run_taps) {
         const std::int64_t src = rows.offset(gather_.d.taps[kd].offset + d * gather_.d.src_step,
                                              gather_.h.taps[kh].offset + h * gather_.h.src_step,
                                              gather_.w.taps[kw].offset + w * gather_.w.src_step);
-        part.runs[count++] = {.src = src + part.first_in, .weights = (tap + kw) * tap_floats};
+        bool apart = row + kw >= next_cut && count > 0;
+        while (row + kw >= next_cut) next_cut += cut.taps_at_once;
+        for (std::int64_t lo = 0; lo < cut.steps; lo += cut.piece) {
+          part.runs[count] = {.src = src + part.first_in + lo,
+                              .weights = ((row + kw) * part.in + lo) * step_floats,
+                              .steps = std::min(cut.piece, cut.steps - lo),
+                              .apart = apart};
+          ++count;
+          apart = true;
+        }
       }
     }
   }
@@ -246,7 +279,9 @@ std::int64_t GatherKernel::find_runs(const Part& part, const Rows& rows, std::in
 void GatherKernel::run_row(const Part& part, TileCall call, std::int64_t pixels) const {
   const auto& functions = slide_ ? tiles_.slide : tiles_.gather[part.vectors - 1];
   const std::int64_t tiles = ceil_div(pixels, slide_ ? tiles_.slide_rows : tiles_.rows[part.vectors - 1]);
-  const std::int64_t fetched = call.run_count * call.run_length / (slide_ ? slide_taps : 1) * part.ahead->step;
+  const std::int64_t steps = std::accumulate(call.runs, call.runs + call.run_count, std::int64_t{0},
+                                             [](std::int64_t sum, const Run& run) { return sum + run.steps; });
+  const std::int64_t fetched = steps * part.ahead->step;
   const float* src = call.src;
   float* dst = call.dst;
   for (std::int64_t index = 0; index < tiles; ++index) {

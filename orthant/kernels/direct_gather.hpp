@@ -31,6 +31,13 @@ class GatherKernel {
   void run(const Arguments& arguments, int thread) const;
 
  private:
+  /// Which terms of an output are summed up at once.
+  struct Cut {
+    std::int64_t run_taps = 1;      ///< taps of a run
+    std::int64_t steps = 0;         ///< of a run
+    std::int64_t piece = 0;         ///< steps of a run at once
+    std::int64_t taps_at_once = 1;  ///< whole runs
+  };
   /// A block of rows of dst for one panel of filters and one block of channels.
   struct Part;
 
@@ -44,6 +51,9 @@ class GatherKernel {
   [[nodiscard]] std::int64_t fetch_step(std::int64_t floats, const Unit& unit, Range panels) const;
   [[nodiscard]] std::int64_t row_tiles(std::int64_t pixels) const;
   void run_part(const Part& part, const Rows& rows, const Unit& unit) const;
+  /// Taps along w are in one run with their channels.
+  [[nodiscard]] bool whole_rows() const;
+  [[nodiscard]] Cut cut(std::int64_t in) const;
   [[nodiscard]] std::int64_t find_runs(const Part& part, const Rows& rows, std::int64_t d, std::int64_t h,
                                        std::int64_t w) const;
   void run_row(const Part& part, TileCall call, std::int64_t pixels) const;

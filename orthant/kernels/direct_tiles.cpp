@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "orthant/kernels/direct_aside_inl.hpp"
 #include "orthant/kernels/direct_tail_inl.hpp"
 
 #include <utility>
@@ -18,7 +19,13 @@ namespace orthant::kernels::direct::HWY_NAMESPACE {
 constexpr int base_pixels = 3;
 
 template <int P, int V>
-HWY_INLINE void start(const TileCall& call, Vector (&sum)[P][V]) {
+HWY_INLINE void zero(Vector (&sum)[P][V]) {
+#pragma GCC unroll 32
+  for (int i = 0; i < P * V; ++i) sum[i / V][i % V] = hn::Zero(Tag());
+}
+
+template <int P, int V>
+HWY_INLINE void add_dst(const TileCall& call, Vector (&sum)[P][V]) {
   const Tag tag;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   const Tail tail(call.tail);
@@ -27,13 +34,7 @@ HWY_INLINE void start(const TileCall& call, Vector (&sum)[P][V]) {
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
       const float* from = call.dst + p * call.dst_step + v * lanes;
-      if (call.first) {
-        sum[p][v] = hn::Zero(tag);
-      } else if (v + 1 < V) {
-        sum[p][v] = hn::LoadU(tag, from);
-      } else {
-        sum[p][v] = tail.load(from);
-      }
+      sum[p][v] = hn::Add(sum[p][v], v + 1 < V ? hn::LoadU(tag, from) : tail.load(from));
     }
   }
 }
@@ -71,6 +72,7 @@ template <int P, int V>
 HWY_INLINE void finish(const TileCall& call, Vector (&sum)[P][V]) {
   const Tag tag;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
+  if (!call.first) add_dst<P, V>(call, sum);
   if (call.last) {
     const Vector floor = hn::Set(tag, call.floor);
 #pragma GCC unroll 4
@@ -95,30 +97,36 @@ void tile(const TileCall& call) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   constexpr int bases = (P + base_pixels - 1) / base_pixels;
   Vector sum[P][V];
-  start<P, V>(call, sum);
+  zero<P, V>(sum);
+  Aside<P, V> aside(call.aside);
   const std::int64_t step = call.src_step;
   Fetch next = call.fetch;
-  for (std::int64_t r = 0; r < call.run_count; ++r) {
-    const float* base[bases];
+  for (std::int64_t r = 0; r < call.run_count;) {
+    if (r > 0) aside.take(sum);
+    do {
+      const Run run = call.runs[r];
+      const float* base[bases];
 #pragma GCC unroll 16
-    for (int b = 0; b < bases; ++b) base[b] = call.src + call.runs[r].src + b * base_pixels * step;
-    const float* weights = call.weights + call.runs[r].weights;
-    for (const float* end = weights + call.run_length * V * lanes; weights != end; weights += V * lanes) {
-      __builtin_prefetch(next.from, 0, 2);
-      next.from += next.step;
-      Vector weight[V];
+      for (int b = 0; b < bases; ++b) base[b] = call.src + run.src + b * base_pixels * step;
+      const float* weights = call.weights + run.weights;
+      for (const float* end = weights + run.steps * V * lanes; weights != end; weights += V * lanes) {
+        __builtin_prefetch(next.from, 0, 2);
+        next.from += next.step;
+        Vector weight[V];
 #pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) weight[v] = hn::LoadU(tag, weights + v * lanes);
+        for (int v = 0; v < V; ++v) weight[v] = hn::LoadU(tag, weights + v * lanes);
 #pragma GCC unroll 32
-      for (int p = 0; p < P; ++p) {
-        const Vector value = hn::Set(tag, base[p / base_pixels][(p % base_pixels) * step]);
+        for (int p = 0; p < P; ++p) {
+          const Vector value = hn::Set(tag, base[p / base_pixels][(p % base_pixels) * step]);
 #pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) sum[p][v] = hn::MulAdd(value, weight[v], sum[p][v]);
-      }
+          for (int v = 0; v < V; ++v) sum[p][v] = hn::MulAdd(value, weight[v], sum[p][v]);
+        }
 #pragma GCC unroll 16
-      for (int b = 0; b < bases; ++b) ++base[b];
-    }
+        for (int b = 0; b < bases; ++b) ++base[b];
+      }
+    } while (++r < call.run_count && !call.runs[r].apart);
   }
+  aside.add_to(sum);
   finish<P, V>(call, sum);
 }
 
@@ -131,35 +139,41 @@ void slide(const TileCall& call) {
   constexpr int third = (pixels + 2) / 3;  // three pixels far apart in turn: their sums do not wait for each other
   constexpr int bases = (pixels + base_pixels - 1) / base_pixels;
   Vector sum[P][1];
-  start<P, 1>(call, sum);
+  zero<P, 1>(sum);
+  Aside<P, 1> aside(call.aside);
   const std::int64_t step = call.src_step;
+  const std::int64_t tap = call.tap_step;
   Fetch next = call.fetch;
-  const std::int64_t tap = call.run_length / slide_taps * lanes;
-  for (std::int64_t r = 0; r < call.run_count; ++r) {
-    const float* base[bases];
+  for (std::int64_t r = 0; r < call.run_count;) {
+    if (r > 0) aside.take(sum);
+    do {
+      const Run run = call.runs[r];
+      const float* base[bases];
 #pragma GCC unroll 16
-    for (int b = 0; b < bases; ++b) base[b] = call.src + call.runs[r].src + b * base_pixels * step;
-    const float* weights = call.weights + call.runs[r].weights;
-    for (const float* end = weights + tap; weights != end; weights += lanes) {
-      __builtin_prefetch(next.from, 0, 2);
-      next.from += next.step;
-      Vector weight[slide_taps];
+      for (int b = 0; b < bases; ++b) base[b] = call.src + run.src + b * base_pixels * step;
+      const float* weights = call.weights + run.weights;
+      for (const float* end = weights + run.steps * lanes; weights != end; weights += lanes) {
+        __builtin_prefetch(next.from, 0, 2);
+        next.from += next.step;
+        Vector weight[slide_taps];
 #pragma GCC unroll 4
-      for (int k = 0; k < slide_taps; ++k) weight[k] = hn::LoadU(tag, weights + k * tap);
+        for (int k = 0; k < slide_taps; ++k) weight[k] = hn::LoadU(tag, weights + k * tap);
 #pragma GCC unroll 32
-      for (int index = 0; index < 3 * third; ++index) {
-        const int x = index % 3 * third + index / 3;
-        if (x >= pixels) continue;
-        const Vector value = hn::Set(tag, base[x / base_pixels][(x % base_pixels) * step]);
+        for (int index = 0; index < 3 * third; ++index) {
+          const int x = index % 3 * third + index / 3;
+          if (x >= pixels) continue;
+          const Vector value = hn::Set(tag, base[x / base_pixels][(x % base_pixels) * step]);
 #pragma GCC unroll 4
-        for (int k = 0; k < slide_taps; ++k) {
-          if (x >= k && x - k < P) sum[x - k][0] = hn::MulAdd(value, weight[k], sum[x - k][0]);
+          for (int k = 0; k < slide_taps; ++k) {
+            if (x >= k && x - k < P) sum[x - k][0] = hn::MulAdd(value, weight[k], sum[x - k][0]);
+          }
         }
-      }
 #pragma GCC unroll 16
-      for (int b = 0; b < bases; ++b) ++base[b];
-    }
+        for (int b = 0; b < bases; ++b) ++base[b];
+      }
+    } while (++r < call.run_count && !call.runs[r].apart);
   }
+  aside.add_to(sum);
   finish<P, 1>(call, sum);
 }
 

@@ -11,10 +11,12 @@ struct Fetch {
   std::int64_t step = 0;
 };
 
-/// A stretch of the reduction: `length` floats side by side in src, and as many weight vectors.
+/// A stretch of the reduction: floats side by side in src, and as many weight vectors.
 struct Run {
   std::int64_t src = 0;      ///< from TileCall::src
   std::int64_t weights = 0;  ///< from TileCall::weights
+  std::int64_t steps = 0;    ///< floats per pixel; of sliding tiles per pixel and tap
+  bool apart = false;        ///< before it sums are put aside: rounding errors grow with the length of a sum
 };
 
 /// dst[p][o] = max(floor, bias[o] + sum over runs of src[p][k] * weights[k][o]) for p pixels and v vectors of o.
@@ -23,9 +25,10 @@ struct TileCall {
   std::int64_t src_step = 0;  ///< from pixel to pixel
   const Run* runs = nullptr;
   std::int64_t run_count = 0;
-  std::int64_t run_length = 0;
-  const float* weights = nullptr;  ///< v vectors per item of the reduction
+  std::int64_t tap_step = 0;       ///< sliding tiles: weights from tap to tap
+  const float* weights = nullptr;  ///< v vectors per step
   const float* bias = nullptr;     ///< v vectors; read with `last`
+  float* aside = nullptr;          ///< room for the tile where a run is `apart`
   float* dst = nullptr;
   std::int64_t dst_step = 0;
   std::int64_t tail = 0;  ///< lanes stored of the last vector
@@ -33,7 +36,7 @@ struct TileCall {
   bool first = true;      ///< otherwise adds to what dst holds
   bool last = true;       ///< add the bias, apply the floor
   bool stream = false;    ///< write around the cache; dst and dst_step are whole aligned vectors
-  Fetch fetch{};          ///< once per item of the reduction
+  Fetch fetch{};          ///< once per step
 };
 
 /// One row of pixels of a weight gradient.
@@ -76,6 +79,8 @@ inline constexpr int slide_taps = 3;
 inline constexpr int stack_rows = 3;
 inline constexpr int max_vectors = 4;
 inline constexpr int max_rows = 28;
+/// Floats that any tile fits into.
+inline constexpr std::int64_t tile_floats = max_rows * max_vectors * 16;
 
 using TileFunction = void (*)(const TileCall&);
 using WeightTileFunction = void (*)(const WeightTileCall&);
@@ -86,7 +91,7 @@ struct Tiles {
   int lanes = 1;
   std::array<int, max_vectors> rows{};
   std::array<std::array<TileFunction, max_rows>, max_vectors> gather{};
-  /// For one vector, a stride of one and slide_taps neighbouring taps: runs are slide_taps * channels long.
+  /// For one vector, a stride of one and slide_taps neighbouring taps, which all of a run's steps are done for.
   int slide_rows = 0;
   std::array<TileFunction, max_rows> slide{};
 };

@@ -25,6 +25,7 @@ HWY_INLINE void add_to(const WeightTileCall& call, const Vector (&sum)[T][V]) {
   const Tag tag;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   const Tail tail(call.tail);
+  const bool whole = call.tail == lanes;
 #pragma GCC unroll 32
   for (int t = 0; t < T; ++t) {
 #pragma GCC unroll 4
@@ -32,7 +33,7 @@ HWY_INLINE void add_to(const WeightTileCall& call, const Vector (&sum)[T][V]) {
       float* to = call.weights + t * call.weights_step + v * lanes;
       if (call.stream) {
         hn::Stream(sum[t][v], tag, to);
-      } else if (v + 1 < V) {
+      } else if (whole || v + 1 < V) {
         hn::StoreU(call.add ? hn::Add(sum[t][v], hn::LoadU(tag, to)) : sum[t][v], tag, to);
       } else {
         tail.store(call.add ? hn::Add(sum[t][v], tail.load(to)) : sum[t][v], to);

@@ -13,6 +13,8 @@ namespace {
 
 // Terms of a sum in a register, about: rounding errors grow with them, and those of sums in memory hardly.
 constexpr std::int64_t most_terms = 64;
+// Longer rows are cut into pieces; sliding tiles lose two pixels with each.
+constexpr std::int64_t longest_row = 96, longest_slide = 128;
 // Partial weights of a thread up to this size stay in the cache while it walks its pixels.
 constexpr std::int64_t partial_limit_floats = 64 * 1024;
 
@@ -207,19 +209,33 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
                         .add = add,
                         .fetch_src = {.from = ahead.src.from + done * ahead.src.step, .step = ahead.src.step},
                         .fetch_diff = {.from = ahead.diff.from + done * ahead.diff.step, .step = ahead.diff.step}};
-    const std::int64_t most_rows = std::max<std::int64_t>(1, most_terms / length(unit.w));
-    std::int64_t left = pairs;
-    call.stream = stream_ && left <= most_rows && is_aligned(call.weights);
-    do {
-      call.row_count = std::min(left, most_rows);
-      functions[length(part) - 1](call);
-      call.rows += call.row_count;
-      call.fetch_src.from += call.row_count * call.pixels * ahead.src.step;
-      call.fetch_diff.from += call.row_count * call.pixels * ahead.diff.step;
-      call.add = true;
-      left -= call.row_count;
-    } while (left > 0);
+    run_tile(functions[length(part) - 1], call, pairs);
   }
+}
+
+// A call per sum: a few short rows, or a piece of a long one.
+void WeightsKernel::run_tile(WeightTileFunction function, WeightTileCall call, std::int64_t rows) const {
+  const std::int64_t pixels = call.pixels;
+  const std::int64_t most_rows = std::max<std::int64_t>(1, most_terms / pixels);
+  const auto pieces = static_cast<int>(ceil_div(pixels, slide_ ? longest_slide : longest_row));
+  const float* const src = call.src;
+  const float* const diff = call.diff;
+  call.stream = stream_ && rows <= most_rows && pieces == 1 && is_aligned(call.weights);
+  do {
+    call.row_count = std::min(rows, most_rows);
+    for (int piece = 0; piece < pieces; ++piece) {
+      const Range part = share(pixels, piece, pieces);
+      call.pixels = length(part);
+      call.src = src + part.lo * call.src_step;
+      call.diff = diff + part.lo * call.diff_step;
+      function(call);
+      call.fetch_src.from += call.row_count * call.pixels * call.fetch_src.step;
+      call.fetch_diff.from += call.row_count * call.pixels * call.fetch_diff.step;
+      call.add = true;
+    }
+    call.rows += call.row_count;
+    rows -= call.row_count;
+  } while (rows > 0);
 }
 
 std::int64_t WeightsKernel::find_pairs(const Rows& rows, const Diff& diff, const Unit& unit, const Tap& d_tap,

@@ -57,6 +57,7 @@ class WeightsKernel {
                                  std::int64_t tiles) const;
   void run_unit(const Rows& rows, const Diff& diff, const Unit& unit, Range items, const Memory& memory, float* weights,
                 const Ahead& ahead) const;
+  void run_tile(WeightTileFunction function, WeightTileCall call, std::int64_t rows) const;
   [[nodiscard]] std::int64_t find_pairs(const Rows& rows, const Diff& diff, const Unit& unit, const Tap& d,
                                         const Tap& h, RowPair* pairs) const;
   [[nodiscard]] bool can_stack() const;

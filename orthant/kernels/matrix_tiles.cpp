@@ -10,6 +10,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "orthant/kernels/direct_aside_inl.hpp"
 #include "orthant/kernels/direct_tail_inl.hpp"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ namespace orthant::kernels::matrix::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
+using direct::HWY_NAMESPACE::Aside;
 using direct::HWY_NAMESPACE::Tail;
 
 constexpr int vectors = 2;    // of a panel
@@ -31,21 +33,7 @@ HWY_INLINE std::int64_t lanes_within(std::int64_t left) {
   return std::clamp<std::int64_t>(left, 0, static_cast<std::int64_t>(hn::Lanes(Tag())));
 }
 
-template <int M>
-HWY_INLINE void load_sums(const TileCall& call, Vector (&sums)[M][vectors]) {
-  const Tag tag;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
-#pragma GCC unroll 2
-  for (int v = 0; v < vectors; ++v) {
-    const Tail tail(lanes_within(call.columns - v * lanes));
-#pragma GCC unroll 14
-    for (int m = 0; m < M; ++m) {
-      sums[m][v] = call.first ? hn::Zero(tag) : tail.load(call.c + m * call.c_row + v * lanes);
-    }
-  }
-}
-
-/// Starts to fetch what store_sums will write.
+/// Starts to fetch what store_sums will read and write.
 template <int M>
 HWY_INLINE void fetch_sums(const TileCall& call) {
 #pragma GCC unroll 14
@@ -67,12 +55,13 @@ HWY_INLINE void store_sums(const TileCall& call, Vector (&sums)[M][vectors]) {
     const Vector bias = finish && call.bias != nullptr ? tail.load(call.bias + v * lanes) : hn::Zero(tag);
 #pragma GCC unroll 14
     for (int m = 0; m < M; ++m) {
+      float* to = call.c + m * call.c_row + v * lanes;
       Vector value = sums[m][v];
+      if (!call.first) value = hn::Add(value, tail.load(to));
       if (finish) {
         value = hn::Add(value, bias);
         value = hn::IfThenElse(hn::Lt(value, hn::Zero(tag)), hn::Mul(value, slope), value);
       }
-      float* to = call.c + m * call.c_row + v * lanes;
       if (call.stream) {
         hn::Stream(value, tag, to);
       } else if (whole) {
@@ -84,44 +73,15 @@ HWY_INLINE void store_sums(const TileCall& call, Vector (&sums)[M][vectors]) {
   }
 }
 
-/// Sums of the runs that are done.
-template <int M>
-class Aside {
- public:
-  /// Takes sums, and zeroes them.
-  HWY_INLINE void take(Vector (&sums)[M][vectors]) {
-    const Tag tag;
-    add_to(sums);
-    holds_ = true;
-#pragma GCC unroll 28
-    for (int i = 0; i < M * vectors; ++i) {
-      hn::Store(sums[i / vectors][i % vectors], tag, at(i));
-      sums[i / vectors][i % vectors] = hn::Zero(tag);
-    }
-  }
-
-  HWY_INLINE void add_to(Vector (&sums)[M][vectors]) {
-    if (!holds_) return;
-#pragma GCC unroll 28
-    for (int i = 0; i < M * vectors; ++i)
-      sums[i / vectors][i % vectors] = hn::Add(sums[i / vectors][i % vectors], hn::Load(Tag(), at(i)));
-  }
-
- private:
-  HWY_INLINE float* at(int i) { return memory_ + static_cast<std::size_t>(i) * hn::Lanes(Tag()); }
-
-  alignas(64) float memory_[M * vectors * hn::MaxLanes(Tag())];
-  bool holds_ = false;
-};
-
 template <int M, bool by_runs>
 void tile(const TileCall& call) {
   const Tag tag;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   constexpr int bases = (M + base_rows - 1) / base_rows;
   Vector sums[M][vectors];
-  load_sums<M>(call, sums);
-  if (call.first && !call.stream) fetch_sums<M>(call);
+#pragma GCC unroll 28
+  for (int i = 0; i < M * vectors; ++i) sums[i / vectors][i % vectors] = hn::Zero(tag);
+  if (!call.stream) fetch_sums<M>(call);
   const std::int64_t row = call.a_row;
   const std::int64_t step = call.a_step;
   const float* base[bases];
@@ -129,11 +89,12 @@ void tile(const TileCall& call) {
   for (int i = 0; i < bases; ++i) base[i] = call.a + i * base_rows * row;
   const float* b = call.b;
   const float* ahead = call.ahead;
-  Aside<by_runs ? M : 1> aside;
+  alignas(64) float memory[M * vectors * hn::MaxLanes(tag)];
+  Aside<M, vectors> aside(memory);
   for (std::int64_t left = call.depth; left > 0; left -= call.ahead_lines, ahead += call.ahead_row) {
     const float* line = ahead;
     if constexpr (by_runs) {
-      if (left < call.depth || !call.first) aside.take(sums);
+      if (left < call.depth) aside.take(sums);
     }
     for (const float* end = b + std::min(left, call.ahead_lines) * vectors * lanes; b != end; b += vectors * lanes) {
       hwy::Prefetch(line);
@@ -179,7 +140,9 @@ void pack_rows(const PackCall& call) {
     for (std::int64_t begin = 0; begin < call.columns; begin += call.panel, to += call.panel_step) {
       const float* from = call.from + k * call.step + begin;
       const std::int64_t columns = std::min(call.panel, call.columns - begin);
-      for (std::int64_t n = 0; n < call.panel; n += lanes) {
+      std::int64_t n = 0;
+      for (; n + lanes <= columns; n += lanes) hn::StoreU(hn::LoadU(tag, from + n), tag, to + n);
+      for (; n < call.panel; n += lanes) {
         Tail(lanes_within(call.panel - n)).store(Tail(lanes_within(columns - n)).load(from + n), to + n);
       }
     }

@@ -207,20 +207,20 @@ void Gather::multiply_panel(direct::TileCall call, std::int64_t tiles, std::int6
   const std::int64_t rows = tiles_.rows[static_cast<std::size_t>(vectors - 1)];
   // Panels come from the third level of the cache, one after the other: the next is fetched by and by.
   if (fetches_) {
-    const std::int64_t slots = ceil_div(tiles, rows) * call.run_length;
-    const std::int64_t panel_lines = call.run_length * vectors * lanes_ / line_floats;
+    const std::int64_t slots = ceil_div(tiles, rows) * call.runs->steps;
+    const std::int64_t panel_lines = call.runs->steps * vectors * lanes_ / line_floats;
     call.fetch = {.from = next, .step = line_floats * ceil_div(panel_lines, slots)};
   }
   for (std::int64_t t = 0; t < tiles; t += rows) {
     functions[static_cast<std::size_t>(std::min(rows, tiles - t) - 1)](call);
     call.src += rows * call.src_step;
     call.dst += rows * call.dst_step;
-    call.fetch.from += call.run_length * call.fetch.step;
+    call.fetch.from += call.runs->steps * call.fetch.step;
   }
 }
 
 void Gather::multiply(const Thread& memory, const Item& item, std::int64_t in_first) const {
-  const direct::Run run{};
+  const direct::Run run{.steps = std::min(most_in_, in_ - in_first)};
   const auto width_at = [&](std::int64_t o) { return std::min(panel_, item.outputs.count - o); };
   const Part& part = item.part;
   const auto panel_at = [&](std::size_t p, std::int64_t o) {
@@ -235,7 +235,6 @@ void Gather::multiply(const Thread& memory, const Item& item, std::int64_t in_fi
                                   .src_step = in_row_,
                                   .runs = &run,
                                   .run_count = 1,
-                                  .run_length = std::min(most_in_, in_ - in_first),
                                   .weights = panel_at(p, o),
                                   .dst = memory.out_points + place * part.out_point + o,
                                   .dst_step = most_out_,
