@@ -87,7 +87,7 @@ std::string verify_refusal(const Plan& plan, const Graph& graph) {
   }
 }
 
-/// Flops of the layers that the grid suits; cells where nothing has flops.
+/// Flops of the layers that the grid suits; their number where nothing has flops.
 std::int64_t suited_work(const Graph& graph, const model::GraphWork& work, const Fit& fit, const Grid& grid) {
   std::int64_t sum = 0;
   for (const int node : layers_of(graph)) {
