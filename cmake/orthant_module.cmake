@@ -33,6 +33,19 @@ function(orthant_limit name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${seconds})
 endfunction()
 
+# orthant_test_compilation(<target>): what every executable of a test compiles with. Judges and kernels, which take the time of
+# the tests, are libraries; the checks around them compile a third faster with fewer optimisations.
+function(orthant_test_compilation target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(TARGET orthant_test_headers)
+    # GCC takes precompiled headers only where _OPENMP is defined as it was for them, and forgets that they are the
+    # system's: it warns of copies inside std::string that cannot happen.
+    target_link_libraries(${target} PRIVATE OpenMP::OpenMP_CXX)
+    target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>")
+    target_precompile_headers(${target} REUSE_FROM orthant_test_headers)
+  endif()
+endfunction()
+
 # orthant_test(<module>/<file> [RANKS <n>...] [LABELS <l>...] [USES <targets>])
 # Builds tests/<module>/<file>_test.cpp against its own module and registers it.
 # With RANKS the test runs under mpirun, once for each number of ranks, as <module>.<file>.np<n>.
@@ -44,9 +57,7 @@ function(orthant_test path)
   add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/${path}_test.cpp)
   target_link_libraries(${name} PRIVATE orthant::${module} ${arg_USES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  if(TARGET orthant_test_headers)
-    target_precompile_headers(${name} REUSE_FROM orthant_test_headers)
-  endif()
+  orthant_test_compilation(${name})
   if(NOT arg_RANKS)
     target_link_libraries(${name} PRIVATE GTest::gtest_main)
     add_test(NAME ${name} COMMAND ${name})
