@@ -1,5 +1,7 @@
 #include "orthant/engine/parameter_order.hpp"
 
+#include "orthant/model/traits.hpp"
+
 #include <cassert>
 #include <vector>
 
@@ -8,11 +10,9 @@ namespace {
 
 /// Groups of a convolution's weights, 0 for every other parameter: those keep the order of files.
 std::int64_t conv_groups(const model::Graph& graph, const model::Parameter& parameter) {
-  const model::Op& op = graph.nodes[static_cast<std::size_t>(parameter.node)].op;
-  if (parameter.role != model::Parameter::Role::weight) return 0;
-  if (const auto* conv = std::get_if<model::Conv>(&op)) return conv->groups;
-  if (const auto* conv = std::get_if<model::ConvTranspose>(&op)) return conv->groups;
-  return 0;
+  const model::OpTraits traits = model::traits_of(graph.nodes[static_cast<std::size_t>(parameter.node)].op);
+  const bool conv = parameter.role == model::Parameter::Role::weight && model::window_of(traits.reads);
+  return conv ? traits.contraction->groups : 0;
 }
 
 std::vector<std::int64_t> indices(const std::vector<tensor::Range>& ranges) {

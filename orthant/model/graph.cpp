@@ -2,6 +2,7 @@
 
 #include "orthant/base/checked.hpp"
 #include "orthant/model/printable.hpp"
+#include "orthant/model/traits.hpp"
 #include "orthant/model/work.hpp"
 
 #include <algorithm>
@@ -41,17 +42,12 @@ void check_flat(const tensor::Window& window) {
 }
 
 /// Windows of a 2-D network do not reach into depth.
-struct FlatCheck {
-  void operator()(const Conv& op) const { check_flat(op.window); }
-  void operator()(const ConvTranspose& op) const {
-    check_flat(op.window);
-    if (op.output_padding.d != 0)
-      fail(Exit::bad_data, "output_padding {} in dim d of a 2-D network; it must be 0", op.output_padding.d);
-  }
-  void operator()(const Pool& op) const { check_flat(op.window); }
-  template <class Other>
-  void operator()(const Other&) const {}
-};
+void check_flat(const IndexMap& map) {
+  if (const tensor::Window* window = window_of(map)) check_flat(*window);
+  const auto* transposed = std::get_if<UnderTransposedWindow>(&map);
+  if (transposed && transposed->output_padding.d != 0)
+    fail(Exit::bad_data, "output_padding {} in dim d of a 2-D network; it must be 0", transposed->output_padding.d);
+}
 
 std::vector<Shape> shapes_of(const Graph& graph, const std::vector<int>& srcs) {
   std::vector<Shape> shapes;
@@ -137,7 +133,7 @@ int GraphBuilder::add(const std::string& name, const Op& op, std::vector<int> sr
     const bool taken = !names_.insert(name).second;
     if (taken || name == graph_.nodes.front().name)
       fail(Exit::bad_data, "a second layer of this name; names must be unique");
-    if (graph_.spatial_count == 2) std::visit(FlatCheck{}, op);
+    if (graph_.spatial_count == 2) check_flat(traits_of(op).reads);
     const Shape shape = infer_shape(op, shapes_of(graph_, srcs));
     graph_.nodes.push_back({.name = name, .op = op, .srcs = std::move(srcs), .shape = shape});
     work_of(graph_, last());

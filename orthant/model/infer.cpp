@@ -1,6 +1,7 @@
 #include "orthant/base/checked.hpp"
 #include "orthant/model/graph.hpp"
 #include "orthant/model/task.hpp"
+#include "orthant/model/traits.hpp"
 
 #include <cmath>
 
@@ -166,13 +167,12 @@ struct Rule {
   }
 };
 
-bool takes_many(const Op& op) { return std::holds_alternative<Add>(op) || std::holds_alternative<Concat>(op); }
-
 }  // namespace
 
 Shape infer_shape(const Op& op, const std::vector<Shape>& srcs) {
-  const bool many = takes_many(op);
-  if (!std::holds_alternative<Input>(op) && (many ? srcs.size() < 2 : srcs.size() != 1)) {
+  const OpTraits traits = traits_of(op);
+  const bool many = traits.many_sources;
+  if (!std::holds_alternative<NoSource>(traits.reads) && (many ? srcs.size() < 2 : srcs.size() != 1)) {
     fail(Exit::bad_data, "{} reads {} sources; it takes {}", name_of(op), srcs.size(), many ? "two or more" : "one");
   }
   for (const Shape& src : srcs) {

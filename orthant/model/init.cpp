@@ -1,6 +1,7 @@
 #include "orthant/model/init.hpp"
 
 #include "orthant/base/random.hpp"
+#include "orthant/model/traits.hpp"
 
 #include <cassert>
 #include <cmath>
@@ -16,22 +17,6 @@ std::uint64_t key_of(std::uint64_t seed, const std::string& name) {
   for (const char c : name) key = base::keyed(key, static_cast<unsigned char>(c));
   return key;
 }
-
-/// What an op says about the start of its weights and bias.
-struct Start {
-  Init init = Init::torch;
-  double bias_value = 0;
-};
-
-struct StartOf {
-  Start operator()(const Conv& op) const { return {op.init, op.bias_value}; }
-  Start operator()(const ConvTranspose& op) const { return {op.init, op.bias_value}; }
-  Start operator()(const Dense& op) const { return {op.init, op.bias_value}; }
-  template <class Other>
-  Start operator()(const Other&) const {
-    return {};
-  }
-};
 
 struct Fans {
   double in = 1, out = 1;
@@ -69,12 +54,12 @@ void fill_weight(std::span<float> values, std::uint64_t key, Init init, const Fa
 
 void initialise(const Graph& graph, const Parameter& parameter, std::uint64_t seed, std::span<float> file_order) {
   assert(static_cast<std::int64_t>(file_order.size()) == count(parameter));
-  const Start start = std::visit(StartOf{}, graph.nodes[parameter.node].op);
+  const Contraction layer = traits_of(graph.nodes[parameter.node].op).contraction.value_or(Contraction{});
   const std::uint64_t key = key_of(seed, parameter.name);
   switch (parameter.role) {
-    case Role::weight: return fill_weight(file_order, key, start.init, fans_of(parameter));
+    case Role::weight: return fill_weight(file_order, key, layer.init, fans_of(parameter));
     case Role::bias:
-      if (start.init != Init::torch) return fill(file_order, start.bias_value);
+      if (layer.init != Init::torch) return fill(file_order, layer.bias_value);
       return fill_uniform(file_order, key, 1 / std::sqrt(fans_of(node_parameters(graph, parameter.node).front()).in));
     case Role::norm_weight:
     case Role::running_var: return fill(file_order, 1);

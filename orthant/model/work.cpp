@@ -1,6 +1,7 @@
 #include "orthant/model/work.hpp"
 
 #include "orthant/base/checked.hpp"
+#include "orthant/model/traits.hpp"
 
 namespace orthant::model {
 namespace {
@@ -9,24 +10,17 @@ using base::checked_add;
 using base::checked_product;
 using tensor::Shape;
 
-/// Forward flops from the shapes of source and destination.
-struct ForwardFlops {
-  Shape src, dst;
-
-  std::int64_t operator()(const Conv& op) const {
-    return checked_product({2, tensor::pixels(dst), dst.c, tensor::taps(op.window), src.c / op.groups});
-  }
-  std::int64_t operator()(const ConvTranspose& op) const {
-    return checked_product({2, tensor::pixels(src), src.c, tensor::taps(op.window), dst.c / op.groups});
-  }
-  std::int64_t operator()(const Dense&) const { return checked_product({2, dst.n, dst.c, src.c}); }
-  template <class Other>
-  std::int64_t operator()(const Other&) const {
-    return 0;
-  }
-};
-
-bool is_conv(const Op& op) { return std::holds_alternative<Conv>(op) || std::holds_alternative<ConvTranspose>(op); }
+/// Of forward: a multiplication and an addition for every weight at every position of the window.
+std::int64_t forward_flops(const OpTraits& traits, const Shape& src, const Shape& dst) {
+  if (!traits.contraction) return 0;
+  // A transposed window slides over dst, from which the source would be computed.
+  const bool transposed = std::holds_alternative<UnderTransposedWindow>(traits.reads);
+  const Shape& slid = transposed ? src : dst;
+  const Shape& summed = transposed ? dst : src;
+  const tensor::Window* window = window_of(traits.reads);
+  return checked_product(
+      {2, tensor::pixels(slid), slid.c, window ? tensor::taps(*window) : 1, summed.c / traits.contraction->groups});
+}
 
 }  // namespace
 
@@ -34,7 +28,7 @@ NodeWork work_of(const Graph& graph, int node) {
   const Node& here = graph.nodes[node];
   const Shape src = here.srcs.empty() ? here.shape : graph.nodes[here.srcs.front()].shape;
   NodeWork work;
-  work.flops = std::visit(ForwardFlops{src, here.shape}, here.op);
+  work.flops = forward_flops(traits_of(here.op), src, here.shape);
   work.activation_bytes = base::checked_mul(tensor::volume(here.shape), sizeof(float));
   for (const Parameter& parameter : node_parameters(graph, node)) {
     if (parameter.trainable) work.parameters = checked_add(work.parameters, count(parameter));
@@ -50,7 +44,8 @@ GraphWork work_of(const Graph& graph) {
     total.parameters = checked_add(total.parameters, work.parameters);
     total.forward_flops = checked_add(total.forward_flops, work.flops);
     total.activation_bytes = checked_add(total.activation_bytes, work.activation_bytes);
-    if (is_conv(graph.nodes[node].op))
+    const OpTraits traits = traits_of(graph.nodes[node].op);
+    if (traits.contraction && window_of(traits.reads))
       total.conv_flops = checked_add(total.conv_flops, base::checked_mul(3, work.flops));
   }
   return total;

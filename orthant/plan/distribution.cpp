@@ -1,3 +1,4 @@
+#include "orthant/model/traits.hpp"
 #include "orthant/plan/plan.hpp"
 
 namespace orthant::plan {
@@ -13,26 +14,16 @@ Cuts wide_cuts(std::int64_t extent, int count, std::int64_t width) {
 }
 
 /// Where channels may be cut only in places: their cuts.
-struct ChannelCuts {
-  const model::Graph& graph;
-  const model::Node& node;
-  int count;
-
-  Cuts operator()(const model::Conv& op) const { return between_groups(op.groups); }
-  Cuts operator()(const model::ConvTranspose& op) const { return between_groups(op.groups); }
-  Cuts operator()(const model::Flatten&) const {
+Cuts channel_cuts(const model::Graph& graph, const model::Node& node, int count) {
+  const model::OpTraits traits = model::traits_of(node.op);
+  if (traits.contraction && traits.contraction->groups > 1)
+    return wide_cuts(traits.contraction->groups, count, node.shape.c / traits.contraction->groups);
+  if (std::holds_alternative<model::FlattenedChannels>(traits.reads)) {
     const tensor::Shape& src = graph.nodes[static_cast<std::size_t>(node.srcs.front())].shape;
     return wide_cuts(src.c, count, src.d * src.h * src.w);
   }
-  template <class Other>
-  Cuts operator()(const Other&) const {
-    return {};
-  }
-
-  [[nodiscard]] Cuts between_groups(std::int64_t groups) const {
-    return groups > 1 ? wide_cuts(groups, count, node.shape.c / groups) : Cuts{};
-  }
-};
+  return {};
+}
 
 }  // namespace
 
@@ -41,7 +32,7 @@ tensor::Distribution distribution(const Plan& plan, const model::Graph& graph, i
   const model::Node& op = graph.nodes[static_cast<std::size_t>(node)];
   tensor::Distribution result{.global = op.shape, .grid = entry.grid, .first_rank = entry.first_rank, .cuts = {}};
   if (entry.grid.c > 1) {
-    result.cuts[static_cast<std::size_t>(tensor::Dim::c)] = std::visit(ChannelCuts{graph, op, entry.grid.c}, op.op);
+    result.cuts[static_cast<std::size_t>(tensor::Dim::c)] = channel_cuts(graph, op, entry.grid.c);
   }
   return result;
 }

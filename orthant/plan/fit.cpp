@@ -1,6 +1,7 @@
 #include "orthant/plan/fit.hpp"
 
 #include "orthant/base/format.hpp"
+#include "orthant/model/traits.hpp"
 #include "orthant/tensor/window_boxes.hpp"
 
 #include <algorithm>
@@ -11,31 +12,6 @@ namespace {
 using tensor::Dim;
 
 constexpr std::int64_t thinnest = 2;
-
-/// How many cells beyond its own a rank reads of a src, on the worse side.
-struct Halo {
-  Dim dim;
-
-  std::int64_t operator()(const model::Conv& op) const { return of(op.window); }
-  std::int64_t operator()(const model::Pool& op) const { return of(op.window); }
-  std::int64_t operator()(const model::ConvTranspose& op) const {
-    return (tensor::reach(op.window, dim) - 1) / op.window.stride[dim];
-  }
-  template <class Other>
-  std::int64_t operator()(const Other&) const {
-    return 0;
-  }
-
-  [[nodiscard]] std::int64_t of(const tensor::Window& window) const {
-    return std::max(window.pad_lo[dim], tensor::reach(window, dim) - window.stride[dim] - window.pad_lo[dim]);
-  }
-};
-
-const tensor::Window* sliding_window(const model::Op& op) {
-  if (const auto* conv = std::get_if<model::Conv>(&op)) return &conv->window;
-  if (const auto* pool = std::get_if<model::Pool>(&op)) return &pool->window;
-  return nullptr;
-}
 
 const char* adjective(Dim dim) { return dim == Dim::d ? "deep" : dim == Dim::h ? "high" : "wide"; }
 
@@ -66,27 +42,23 @@ std::string to_text(const Misfit& misfit) {
 
 bool sums_channels(const model::Op& op) { return computes(op) && groups_of(op) == 1; }
 
-bool computes(const model::Op& op) {
-  return std::holds_alternative<model::Conv>(op) || std::holds_alternative<model::ConvTranspose>(op) ||
-         std::holds_alternative<model::Dense>(op);
-}
+bool computes(const model::Op& op) { return model::traits_of(op).contraction.has_value(); }
 
 std::int64_t groups_of(const model::Op& op) {
-  if (const auto* conv = std::get_if<model::Conv>(&op)) return conv->groups;
-  if (const auto* conv = std::get_if<model::ConvTranspose>(&op)) return conv->groups;
-  return 1;
+  return model::traits_of(op).contraction.value_or(model::Contraction{}).groups;
 }
 
 int padding_part(const model::Graph& graph, int node, Dim dim, int parts) {
   const model::Node& here = graph.nodes[static_cast<std::size_t>(node)];
-  const tensor::Window* window = sliding_window(here.op);
-  if (window == nullptr) return -1;
+  const model::OpTraits traits = model::traits_of(here.op);
+  const auto* map = std::get_if<model::UnderWindow>(&traits.reads);
+  if (map == nullptr) return -1;
   const tensor::Shape& src = graph.nodes[static_cast<std::size_t>(here.srcs.front())].shape;
   for (int part = 0; part < parts; ++part) {
     tensor::Box box = tensor::whole(here.shape);
     box.set(dim,
             {tensor::block_begin(here.shape[dim], parts, part), tensor::block_begin(here.shape[dim], parts, part + 1)});
-    if (!tensor::is_empty(box) && tensor::is_empty(tensor::cells_read(*window, box, src, here.shape))) return part;
+    if (!tensor::is_empty(box) && tensor::is_empty(tensor::cells_read(map->window, box, src, here.shape))) return part;
   }
   return -1;
 }
@@ -94,10 +66,11 @@ int padding_part(const model::Graph& graph, int node, Dim dim, int parts) {
 Fit::Fit(const model::Graph& graph, std::int64_t samples)
     : graph_(graph), samples_(samples), least_(graph.nodes.size(), tensor::cube(thinnest)) {
   for (const model::Node& reader : graph.nodes) {
+    const model::OpTraits traits = model::traits_of(reader.op);
     for (const int src : reader.srcs) {
       for (const Dim dim : tensor::spatial_dims) {
         std::int64_t& least = least_[static_cast<std::size_t>(src)][dim];
-        least = std::max(least, std::visit(Halo{dim}, reader.op));
+        least = std::max(least, model::halo_width(traits.reads, dim));
       }
     }
   }
@@ -124,14 +97,15 @@ std::optional<Misfit> Fit::space_misfit(int node, Dim dim, int parts) const {
 std::optional<Misfit> Fit::channel_misfit(int node, int parts) const {
   if (parts == 1) return {};
   const model::Node& here = graph_.nodes[static_cast<std::size_t>(node)];
+  const model::OpTraits traits = model::traits_of(here.op);
   const bool last = node + 1 == static_cast<int>(graph_.nodes.size());
-  if (last || std::holds_alternative<model::Softmax>(here.op)) {
+  if (last || traits.needs_all_channels) {
     return Misfit{Misfit::Kind::all_channels, Dim::c, here.shape.c, parts};
   }
   if (const std::int64_t groups = groups_of(here.op); groups > 1 && groups % parts != 0) {
     return Misfit{Misfit::Kind::groups, Dim::c, groups, parts};
   }
-  const bool flat = std::holds_alternative<model::Flatten>(here.op);
+  const bool flat = std::holds_alternative<model::FlattenedChannels>(traits.reads);
   const std::int64_t channels = flat ? graph_.nodes[static_cast<std::size_t>(here.srcs.front())].shape.c : here.shape.c;
   if (channels < parts) return Misfit{Misfit::Kind::channels, Dim::c, channels, parts};
   return {};

@@ -1,5 +1,6 @@
 #include "orthant/plan/groups.hpp"
 
+#include "orthant/model/traits.hpp"
 #include "orthant/plan/fit.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ int fused_source(const Graph& graph, const std::vector<int>& readers, int node) 
   int found = -1;
   for (const int src : at(graph, node).srcs) {
     if (readers[static_cast<std::size_t>(src)] != 1) continue;
-    if (found < 0 || std::holds_alternative<model::BatchNorm>(at(graph, src).op)) found = src;
+    if (found < 0 || model::traits_of(at(graph, src).op).takes_residual) found = src;
   }
   return found;
 }
@@ -35,7 +36,7 @@ int fused_source(const Graph& graph, const std::vector<int>& readers, int node) 
 /// The sources that a node is grouped with. Those of the output's own layer are only what it is fused with: the output
 /// is cut in other ways than what comes before it.
 std::vector<int> grouped_sources(const Graph& graph, const std::vector<int>& readers, int node, bool in_output) {
-  if (!is_cellwise(at(graph, node).op)) return {};
+  if (!model::is_cellwise(model::traits_of(at(graph, node).op))) return {};
   if (!in_output) return at(graph, node).srcs;
   const int fused = fused_source(graph, readers, node);
   return fused < 0 ? std::vector<int>{} : std::vector<int>{fused};
@@ -47,12 +48,6 @@ int root(std::vector<int>& parents, int node) {
 }
 
 }  // namespace
-
-bool is_cellwise(const model::Op& op) {
-  return std::holds_alternative<model::BatchNorm>(op) || std::holds_alternative<model::Activation>(op) ||
-         std::holds_alternative<model::Scale>(op) || std::holds_alternative<model::Dropout>(op) ||
-         std::holds_alternative<model::Add>(op);
-}
 
 std::vector<std::vector<int>> grid_groups(const Graph& graph) {
   const std::vector<int> readers = reader_counts(graph);
@@ -84,7 +79,7 @@ std::vector<bool> stage_borders(const Graph& graph) {
   for (int node = 0; node < static_cast<int>(graph.nodes.size()); ++node) {
     if (!computed) borders[static_cast<std::size_t>(node)] = false;
     computed = computed || computes(at(graph, node).op);
-    if (!is_cellwise(at(graph, node).op)) continue;
+    if (!model::is_cellwise(model::traits_of(at(graph, node).op))) continue;
     const int source = fused_source(graph, readers, node);
     for (int inside = source + 1; source >= 0 && inside <= node; ++inside) {
       borders[static_cast<std::size_t>(inside)] = false;

@@ -6,9 +6,6 @@
 
 namespace orthant::plan {
 
-/// True for ops whose dst cells depend on the same cells of their sources only: normalisations, activations, sums, ...
-bool is_cellwise(const model::Op& op);
-
 /// Groups of nodes that should be cut alike, so that nothing moves between them: a layer with the cellwise ops behind
 /// it, joined by residual sums. Each in rising order, sorted by their first nodes.
 std::vector<std::vector<int>> grid_groups(const model::Graph& graph);

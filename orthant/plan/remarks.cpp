@@ -1,4 +1,5 @@
 #include "orthant/base/format.hpp"
+#include "orthant/model/traits.hpp"
 #include "orthant/model/work.hpp"
 #include "orthant/plan/fit.hpp"
 #include "orthant/plan/groups.hpp"
@@ -115,7 +116,7 @@ class Remarks {
 
 bool has_norm(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [](const model::Node& node) { return std::holds_alternative<model::BatchNorm>(node.op); });
+                     [](const model::Node& node) { return model::traits_of(node.op).batch_statistics; });
 }
 
 }  // namespace

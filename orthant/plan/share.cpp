@@ -1,7 +1,7 @@
 #include "orthant/plan/share.hpp"
 
 #include "orthant/base/checked.hpp"
-#include "orthant/plan/fit.hpp"
+#include "orthant/model/traits.hpp"
 #include "orthant/tensor/window_boxes.hpp"
 
 #include <algorithm>
@@ -20,12 +20,10 @@ struct ChannelCut {
   std::vector<Range> channels;
 };
 
-/// Finds what a rank reads and computes, op by op.
-struct Sharing {
-  const Plan& plan;
+/// Finds what a rank reads of the sources for what it computes.
+struct Reading {
   const model::Graph& graph;
   int index;
-  int rank;
   Share& share;
 
   [[nodiscard]] const model::Node& node() const { return graph.nodes[static_cast<std::size_t>(index)]; }
@@ -33,65 +31,37 @@ struct Sharing {
     return graph.nodes[static_cast<std::size_t>(node().srcs[i])].shape;
   }
 
-  /// Sets what is computed, and what is read of the only source: `read` with each of the channel ranges.
-  void contract(const ChannelCut& cut, Box read) const {
-    Boxes boxes;
-    for (const Range& channels : cut.channels) {
-      read.set(Dim::c, channels);
-      if (!tensor::is_empty(read)) boxes.push_back(read);
-    }
-    share.sources = {boxes};
+  void operator()(const model::NoSource&) const {}
+  void operator()(const model::SameCells&) const { share.sources.assign(node().srcs.size(), {share.computed}); }
+  void operator()(const model::UnderWindow& map) const {
+    share.sources = {{tensor::cells_read(map.window, share.computed, src(), node().shape)}};
   }
-
-  void operator()(const model::Conv& op) const {
-    const ChannelCut cut = channel_cut(op.groups);
-    share.computed.set(Dim::c, cut.filters);
-    contract(cut, tensor::cells_read(op.window, share.computed, src(), node().shape));
+  void operator()(const model::UnderTransposedWindow& map) const {
+    share.sources = {{tensor::cells_reading(map.window, share.computed, src())}};
   }
-  void operator()(const model::ConvTranspose& op) const {
-    const ChannelCut cut = channel_cut(op.groups);
-    share.computed.set(Dim::c, cut.filters);
-    contract(cut, tensor::cells_reading(op.window, share.computed, src()));
-  }
-  void operator()(const model::Dense&) const {
-    const ChannelCut cut = channel_cut(1);
-    share.computed.set(Dim::c, cut.filters);
-    contract(cut, share.computed);
-  }
-  void operator()(const model::Pool& op) const {
-    share.sources = {{tensor::cells_read(op.window, share.owned, src(), node().shape)}};
-  }
-  void operator()(const model::GlobalAveragePool&) const {
-    Box box = tensor::whole(src());
-    box.set(Dim::n, share.owned[Dim::n]);
-    box.set(Dim::c, share.owned[Dim::c]);
-    share.sources = {{box}};
-  }
-  void operator()(const model::Flatten&) const {
+  void operator()(const model::WholeSpace&) const { share.sources = {{all_space(share.computed[Dim::c])}}; }
+  void operator()(const model::FlattenedChannels&) const {
     const std::int64_t pixels = src().d * src().h * src().w;
-    Box box = tensor::whole(src());
-    box.set(Dim::n, share.owned[Dim::n]);
-    box.set(Dim::c, {share.owned.lo.c / pixels, share.owned.hi.c / pixels});
-    share.sources = {{box}};
+    share.sources = {{all_space({share.computed.lo.c / pixels, share.computed.hi.c / pixels})}};
   }
-  void operator()(const model::Concat&) const {
+  void operator()(const model::ConcatenatedChannels&) const {
     std::int64_t first = 0;
     for (std::size_t i = 0; i < node().srcs.size(); ++i) {
       const std::int64_t channels = src(i).c;
-      Box box = share.owned;
+      Box box = share.computed;
       box.lo.c = std::clamp<std::int64_t>(box.lo.c - first, 0, channels);
       box.hi.c = std::clamp<std::int64_t>(box.hi.c - first, 0, channels);
-      share.sources.push_back(tensor::is_empty(box) ? Boxes{} : Boxes{box});
+      share.sources.push_back({box});
       first += channels;
     }
   }
-  void operator()(const model::Input&) const {}
-  template <class Elementwise>
-  void operator()(const Elementwise&) const {
-    share.sources.assign(node().srcs.size(), {share.owned});
-  }
 
-  [[nodiscard]] ChannelCut channel_cut(std::int64_t groups) const;
+  [[nodiscard]] Box all_space(const Range& channels) const {
+    Box box = tensor::whole(src());
+    box.set(Dim::n, share.computed[Dim::n]);
+    box.set(Dim::c, channels);
+    return box;
+  }
 };
 
 ChannelCut cut_of(const Plan& plan, const model::Graph& graph, int index, int rank, std::int64_t groups) {
@@ -120,7 +90,15 @@ ChannelCut cut_of(const Plan& plan, const model::Graph& graph, int index, int ra
   return cut;
 }
 
-ChannelCut Sharing::channel_cut(std::int64_t groups) const { return cut_of(plan, graph, index, rank, groups); }
+/// The box once with each of the channel ranges.
+Boxes with_channels(Box box, const std::vector<Range>& ranges) {
+  Boxes boxes;
+  for (const Range& channels : ranges) {
+    box.set(Dim::c, channels);
+    boxes.push_back(box);
+  }
+  return boxes;
+}
 
 std::int64_t length(const std::vector<Range>& ranges) {
   std::int64_t sum = 0;
@@ -141,11 +119,19 @@ Share share_of(const Plan& plan, const model::Graph& graph, int node, int rank) 
   // A rank without filters of its own still adds up its channels for the others of its group.
   const tensor::Grid at = tensor::coordinates(dst.grid, rank - dst.first_rank);
   for (const Dim dim : tensor::all_dims) share.computed.set(dim, tensor::block(dst, dim, at[dim]));
-  std::visit(Sharing{plan, graph, node, rank, share}, entry.op);
+  const model::OpTraits traits = model::traits_of(entry.op);
+  ChannelCut cut;
+  if (traits.contraction) {
+    cut = cut_of(plan, graph, node, rank, traits.contraction->groups);
+    share.computed.set(Dim::c, cut.filters);
+  }
   if (tensor::is_empty(share.computed)) {
     share.computed = {};
     share.sources.assign(entry.srcs.size(), {});
+    return share;
   }
+  std::visit(Reading{graph, node, share}, traits.reads);
+  if (traits.contraction) share.sources = {with_channels(share.sources.front().front(), cut.channels)};
   for (Boxes& boxes : share.sources) std::erase_if(boxes, [](const Box& box) { return tensor::is_empty(box); });
   return share;
 }
@@ -153,14 +139,14 @@ Share share_of(const Plan& plan, const model::Graph& graph, int node, int rank) 
 Shard shard_of(const Plan& plan, const model::Graph& graph, const model::Parameter& parameter, int rank) {
   const tensor::Distribution dst = distribution(plan, graph, parameter.node);
   if (!tensor::takes_part(dst, rank)) return {};
-  const model::Op& op = graph.nodes[static_cast<std::size_t>(parameter.node)].op;
+  const model::OpTraits traits = model::traits_of(graph.nodes[static_cast<std::size_t>(parameter.node)].op);
   const int at = tensor::coordinates(dst.grid, rank - dst.first_rank).c;
   const Range own = tensor::block(dst, Dim::c, at);
   if (parameter.extents.size() == 1) return {.first = {own}, .second = {}};
 
-  const std::int64_t groups = groups_of(op);
+  const std::int64_t groups = traits.contraction->groups;
   const ChannelCut cut = cut_of(plan, graph, parameter.node, rank, groups);
-  const bool transposed = std::holds_alternative<model::ConvTranspose>(op);
+  const bool transposed = std::holds_alternative<model::UnderTransposedWindow>(traits.reads);
   if (groups > 1)
     return {.first = transposed ? cut.channels : std::vector<Range>{cut.filters},
             .second = {{0, parameter.extents[1]}}};

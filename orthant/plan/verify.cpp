@@ -1,5 +1,6 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/model/traits.hpp"
 #include "orthant/plan/fit.hpp"
 #include "orthant/plan/plan.hpp"
 
@@ -95,9 +96,9 @@ void check_parts(const Plan& plan, const Graph& graph, int index) {
 }
 
 void check_channels(const NodePlan& node, const model::Op& op, std::int64_t src_channels) {
-  if (std::holds_alternative<model::Softmax>(op) && node.grid.c > 1) {
-    fail(Exit::bad_data, "{}: c{} cuts the channels of a softmax, which needs them all; cut n, d, h or w there",
-         node.node, node.grid.c);
+  if (model::traits_of(op).needs_all_channels && node.grid.c > 1) {
+    fail(Exit::bad_data, "{}: c{} cuts the channels of a {}, which needs them all; cut n, d, h or w there", node.node,
+         node.grid.c, model::name_of(op));
   }
   if (node.channel_parts == 1) return;
   if (node.channel_parts < 1 || node.grid.c % node.channel_parts != 0) {

@@ -1,3 +1,4 @@
+#include "orthant/model/traits.hpp"
 #include "orthant/schedule/lowering.hpp"
 #include "orthant/tensor/window_boxes.hpp"
 
@@ -220,7 +221,7 @@ void Lowering::backward_both(const Unit& unit, Data data, Weights weights) {
 /// a convolution's own messages travel under its work already, and memory is what counts.)
 bool Lowering::shares_statistics(int index) const {
   const int main = at(units_, at(unit_of_, index)).main;
-  return std::holds_alternative<model::BatchNorm>(node(main).op) && planned(main).grid.n > 1 &&
+  return model::traits_of(node(main).op).batch_statistics && planned(main).grid.n > 1 &&
          plan::statistics_group(plan_, micro_->graph, main, rank_).ranks.size() > 1;
 }
 
@@ -251,8 +252,8 @@ void Lowering::backward(const Unit& unit, const model::Pool& op) {
   const Tensor& x = at(micro_->sources, unit.main);
   const model::Activation activation = activation_of(graph_, producer);
   const bool through = activation.kind != ActivationKind::identity && at(micro_->in_place, unit.main)[0] &&
-                       !std::holds_alternative<model::BatchNorm>(node(producer.main).op) &&
-                       at(consumers_, source) == 1 && at(micro_->values, source).stored.owned;
+                       !model::traits_of(node(producer.main).op).batch_statistics && at(consumers_, source) == 1 &&
+                       at(micro_->values, source).stored.owned;
   const Value diff = take_gradient(unit.out);
   if (through) at(micro_->activation_undone, source) = true;
   const Tensor diff_x = through ? x : diff_src(unit);

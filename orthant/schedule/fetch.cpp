@@ -1,3 +1,4 @@
+#include "orthant/model/traits.hpp"
 #include "orthant/schedule/lowering.hpp"
 
 #include <algorithm>
@@ -60,9 +61,7 @@ bool Lowering::is_local(const Unit& unit, std::size_t index) const {
 Kind Lowering::kind_of(const Unit& unit, std::size_t index) const {
   const plan::NodePlan& reader = planned(unit.main);
   const plan::NodePlan& source = planned(unit.srcs[index]);
-  const model::Op& op = node(unit.main).op;
-  const bool contraction = std::holds_alternative<model::Conv>(op) ||
-                           std::holds_alternative<model::ConvTranspose>(op) || std::holds_alternative<model::Dense>(op);
+  const bool contraction = model::traits_of(node(unit.main).op).contraction.has_value();
   if (reader.first_rank != source.first_rank || tensor::parts(reader.grid) != tensor::parts(source.grid))
     return Kind::redistribution;
   if (contraction && reader.grid.c > 1) return Kind::gather;

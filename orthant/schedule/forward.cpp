@@ -1,4 +1,5 @@
 #include "orthant/base/checked.hpp"
+#include "orthant/model/traits.hpp"
 #include "orthant/schedule/lowering.hpp"
 #include "orthant/tensor/window_boxes.hpp"
 
@@ -20,8 +21,7 @@ model::Pool whole_window(const tensor::Shape& src) {
 }
 
 bool reads_own_output(const model::Graph& graph, const Unit& unit) {
-  const model::Op& op = graph.nodes[static_cast<std::size_t>(unit.main)].op;
-  return std::holds_alternative<model::Softmax>(op) ||
+  return model::traits_of(graph.nodes[static_cast<std::size_t>(unit.main)].op).backward_reads_dst ||
          activation_of(graph, unit).kind != model::ActivationKind::identity;
 }
 

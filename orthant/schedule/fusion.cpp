@@ -1,5 +1,7 @@
 #include "orthant/schedule/fusion.hpp"
 
+#include "orthant/model/traits.hpp"
+
 #include <algorithm>
 
 namespace orthant::schedule {
@@ -7,11 +9,6 @@ namespace {
 
 using model::Graph;
 using model::Node;
-
-template <class... Ops>
-bool is_one_of(const Node& node) {
-  return (std::holds_alternative<Ops>(node.op) || ...);
-}
 
 /// The only reader of `node`, or -1.
 int sole_consumer(const std::vector<std::vector<int>>& consumers, int node) {
@@ -45,10 +42,10 @@ bool same_cut(const Graph& graph, const plan::Plan& plan, int a, int b) {
 void grow(Unit& unit, const Graph& graph, const plan::Plan& plan, const std::vector<std::vector<int>>& consumers,
           std::vector<bool>& taken) {
   const auto node = [&](int i) -> const Node& { return graph.nodes[static_cast<std::size_t>(i)]; };
-  if (!is_one_of<model::Conv, model::ConvTranspose, model::Dense, model::BatchNorm>(node(unit.main))) return;
+  const model::OpTraits traits = model::traits_of(node(unit.main).op);
 
   int next = sole_consumer(consumers, unit.out);
-  if (next >= 0 && is_one_of<model::BatchNorm>(node(unit.main)) && is_one_of<model::Add>(node(next)) &&
+  if (next >= 0 && traits.takes_residual && std::holds_alternative<model::Add>(node(next).op) &&
       node(next).srcs.size() == 2 && !taken[static_cast<std::size_t>(next)] && same_cut(graph, plan, unit.main, next)) {
     const auto& srcs = node(next).srcs;
     unit.add = unit.out = next;
@@ -56,7 +53,8 @@ void grow(Unit& unit, const Graph& graph, const plan::Plan& plan, const std::vec
     taken[static_cast<std::size_t>(next)] = true;
     next = sole_consumer(consumers, unit.out);
   }
-  if (next >= 0 && is_one_of<model::Activation>(node(next)) && same_cut(graph, plan, unit.out, next)) {
+  if (next >= 0 && traits.takes_activation && std::holds_alternative<model::Activation>(node(next).op) &&
+      same_cut(graph, plan, unit.out, next)) {
     unit.activation = unit.out = next;
     taken[static_cast<std::size_t>(next)] = true;
   }

@@ -148,7 +148,7 @@ void Lowering::mark_gradients() {
     if (parameter.trainable) needs_gradient_[static_cast<std::size_t>(parameter.node)] = true;
   }
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-    if (std::holds_alternative<model::Input>(graph_.nodes[i].op)) needs_gradient_[i] = options_.input_gradient;
+    if (graph_.nodes[i].srcs.empty()) needs_gradient_[i] = options_.input_gradient;
     for (const int src : graph_.nodes[i].srcs) {
       if (needs_gradient(src)) needs_gradient_[i] = true;
     }

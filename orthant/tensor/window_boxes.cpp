@@ -41,6 +41,12 @@ Box cells_reading(const Window& window, const Box& box, const Shape& dst) {
   return reading;
 }
 
+std::int64_t halo_read(const Window& window, Dim dim) {
+  return std::max(window.pad_lo[dim], reach(window, dim) - window.stride[dim] - window.pad_lo[dim]);
+}
+
+std::int64_t halo_reading(const Window& window, Dim dim) { return (reach(window, dim) - 1) / window.stride[dim]; }
+
 Window local_window(const Window& window, const Box& src, const Box& dst) {
   Window local = window;
   for (const Dim dim : spatial_dims) {

@@ -1,0 +1,80 @@
+#include "orthant/model/traits.hpp"
+
+#include "orthant/tensor/window_boxes.hpp"
+
+namespace orthant::model {
+namespace {
+
+/// One overload per op, so that a new one does not compile without its traits.
+struct Traits {
+  OpTraits operator()(const Input&) const { return {.reads = NoSource{}}; }
+  OpTraits operator()(const Conv& op) const {
+    return {.reads = UnderWindow{op.window}, .contraction = contraction(op, op.groups), .takes_activation = true};
+  }
+  OpTraits operator()(const ConvTranspose& op) const {
+    return {.reads = UnderTransposedWindow{op.window, op.output_padding},
+            .contraction = contraction(op, op.groups),
+            .takes_activation = true};
+  }
+  OpTraits operator()(const Dense& op) const {
+    return {.reads = SameCells{}, .contraction = contraction(op, 1), .takes_activation = true};
+  }
+  OpTraits operator()(const Pool& op) const { return {.reads = UnderWindow{op.window}}; }
+  OpTraits operator()(const GlobalAveragePool&) const { return {.reads = WholeSpace{}}; }
+  OpTraits operator()(const BatchNorm&) const {
+    return {.reads = SameCells{}, .batch_statistics = true, .takes_residual = true, .takes_activation = true};
+  }
+  OpTraits operator()(const Activation& op) const {
+    return {.reads = SameCells{}, .backward_reads_dst = op.kind != ActivationKind::identity};
+  }
+  OpTraits operator()(const Softmax&) const {
+    return {.reads = SameCells{}, .needs_all_channels = true, .backward_reads_dst = true};
+  }
+  OpTraits operator()(const Scale&) const { return {.reads = SameCells{}}; }
+  OpTraits operator()(const Dropout&) const { return {.reads = SameCells{}}; }
+  OpTraits operator()(const Add&) const { return {.reads = SameCells{}, .many_sources = true}; }
+  OpTraits operator()(const Concat&) const { return {.reads = ConcatenatedChannels{}, .many_sources = true}; }
+  OpTraits operator()(const Flatten&) const { return {.reads = FlattenedChannels{}}; }
+
+  template <class Layer>
+  static Contraction contraction(const Layer& op, std::int64_t groups) {
+    return {.groups = groups, .bias = op.bias, .init = op.init, .bias_value = op.bias_value};
+  }
+};
+
+struct WindowOf {
+  const tensor::Window* operator()(const UnderWindow& map) const { return &map.window; }
+  const tensor::Window* operator()(const UnderTransposedWindow& map) const { return &map.window; }
+  const tensor::Window* operator()(const NoSource&) const { return nullptr; }
+  const tensor::Window* operator()(const SameCells&) const { return nullptr; }
+  const tensor::Window* operator()(const WholeSpace&) const { return nullptr; }
+  const tensor::Window* operator()(const ConcatenatedChannels&) const { return nullptr; }
+  const tensor::Window* operator()(const FlattenedChannels&) const { return nullptr; }
+};
+
+struct HaloWidth {
+  tensor::Dim dim;
+
+  std::int64_t operator()(const UnderWindow& map) const { return tensor::halo_read(map.window, dim); }
+  std::int64_t operator()(const UnderTransposedWindow& map) const { return tensor::halo_reading(map.window, dim); }
+  std::int64_t operator()(const NoSource&) const { return 0; }
+  std::int64_t operator()(const SameCells&) const { return 0; }
+  /// Everything is gathered, so blocks may be as thin as they like.
+  std::int64_t operator()(const WholeSpace&) const { return 0; }
+  std::int64_t operator()(const ConcatenatedChannels&) const { return 0; }
+  std::int64_t operator()(const FlattenedChannels&) const { return 0; }
+};
+
+}  // namespace
+
+OpTraits traits_of(const Op& op) { return std::visit(Traits{}, op); }
+
+const tensor::Window* window_of(const IndexMap& map) { return std::visit(WindowOf{}, map); }
+
+std::int64_t halo_width(const IndexMap& map, tensor::Dim dim) { return std::visit(HaloWidth{dim}, map); }
+
+bool is_cellwise(const OpTraits& traits) {
+  return std::holds_alternative<SameCells>(traits.reads) && !traits.contraction && !traits.needs_all_channels;
+}
+
+}  // namespace orthant::model

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "orthant/model/ops.hpp"
+
+#include <optional>
+
+namespace orthant::model {
+
+// Which cells of its sources a box of an op's dst is computed from. n is always the same.
+
+/// There is nothing to read: the network's input.
+struct NoSource {};
+/// The same channels and cells of every source.
+struct SameCells {};
+/// The same channels, under a window that slides over the source.
+struct UnderWindow {
+  tensor::Window window;
+};
+/// The same channels of those cells whose window, sliding over dst, covers a cell of the box.
+struct UnderTransposedWindow {
+  tensor::Window window;
+  tensor::Extent3 output_padding;
+};
+/// The same channels, all cells.
+struct WholeSpace {};
+/// The same cells; the channels of dst are those of the sources one after the other.
+struct ConcatenatedChannels {};
+/// All cells; the channels of dst are channels and cells of the source.
+struct FlattenedChannels {};
+
+using IndexMap = std::variant<NoSource, SameCells, UnderWindow, UnderTransposedWindow, WholeSpace, ConcatenatedChannels,
+                              FlattenedChannels>;
+
+/// A layer that sums over the channels of its source, weighted: each dst channel over all those of its group, so the
+/// index map says nothing of its channels.
+struct Contraction {
+  std::int64_t groups = 1;
+  bool bias = true;
+  Init init = Init::torch;
+  double bias_value = 0;
+};
+
+/// What all that cuts, fuses, counts or starts an op needs to know of it. Nothing else may ask which op it is, so that
+/// a new op is wrong nowhere once its traits are right.
+struct OpTraits {
+  IndexMap reads;
+  std::optional<Contraction> contraction{};
+  bool many_sources = false;        ///< two or more, instead of one
+  bool needs_all_channels = false;  ///< a dst cell depends on every channel of its pixel
+  bool batch_statistics = false;    ///< it normalises with mean and variance over samples and space
+  bool takes_residual = false;      ///< its kernel can add a tensor to what it writes
+  bool takes_activation = false;    ///< and then apply an activation
+  bool backward_reads_dst = false;
+};
+
+OpTraits traits_of(const Op& op);
+
+/// The op's window, or null if it has none.
+const tensor::Window* window_of(const IndexMap& map);
+
+/// How many cells beyond those of its own block a rank reads of the source along a dim, on the side where it is more.
+std::int64_t halo_width(const IndexMap& map, tensor::Dim dim);
+
+/// True if a dst cell depends on the same cell and channel of the sources only: then nothing moves if both are cut
+/// alike.
+bool is_cellwise(const OpTraits& traits);
+
+}  // namespace orthant::model
