@@ -12,17 +12,17 @@ void add_parts(std::vector<Move>& list, int peer, const Box& held, const std::ve
 
 }  // namespace
 
-Moves moves_of(const Traffic& traffic, int rank) {
+Moves moves_of(const Redistribution& boxes, int rank) {
   Moves moves;
-  const Box held = traffic.held(rank);
-  const std::vector<Box> wanted = traffic.wanted(rank);
-  for (int peer = 0; peer < traffic.ranks; ++peer) {
+  const Box held = boxes.held(rank);
+  const std::vector<Box> wanted = boxes.wanted(rank);
+  for (int peer = 0; peer < boxes.ranks; ++peer) {
     if (peer == rank) {
       add_parts(moves.stays, rank, held, wanted);
       continue;
     }
-    if (!is_empty(held)) add_parts(moves.sends, peer, held, traffic.wanted(peer));
-    if (!wanted.empty()) add_parts(moves.receives, peer, traffic.held(peer), wanted);
+    if (!is_empty(held)) add_parts(moves.sends, peer, held, boxes.wanted(peer));
+    if (!wanted.empty()) add_parts(moves.receives, peer, boxes.held(peer), wanted);
   }
   return moves;
 }

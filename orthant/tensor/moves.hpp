@@ -8,7 +8,7 @@
 namespace orthant::tensor {
 
 /// The boxes of one tensor that each rank holds (no cell twice) and those it wants.
-struct Traffic {
+struct Redistribution {
   int ranks = 1;
   std::function<Box(int rank)> held;
   std::function<std::vector<Box>(int rank)> wanted;
@@ -31,6 +31,6 @@ struct Moves {
 };
 
 /// Peers in rising order, and the boxes for one peer in the order of its list.
-Moves moves_of(const Traffic& traffic, int rank);
+Moves moves_of(const Redistribution& boxes, int rank);
 
 }  // namespace orthant::tensor

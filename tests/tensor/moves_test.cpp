@@ -73,7 +73,7 @@ TEST(Moves, BringExactlyWhatIsWanted) {
     for (auto& boxes : wanted) {
       for (std::int64_t i = draw(0, 3); i > 0; --i) boxes.push_back(draw_box(draw, global));
     }
-    const Traffic traffic{.ranks = ranks,
+    const Redistribution traffic{.ranks = ranks,
                           .held = [&](int rank) { return owned_box(held, rank); },
                           .wanted = [&](int rank) { return wanted[static_cast<std::size_t>(rank)]; }};
     std::vector<Moves> all;

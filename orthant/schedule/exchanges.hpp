@@ -1,0 +1,96 @@
+#pragma once
+
+#include "orthant/schedule/emitter.hpp"
+#include "orthant/tensor/moves.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace orthant::schedule {
+
+/// What goes to or comes from a rank.
+using PeerValues = std::vector<std::pair<int, Value>>;
+
+/// An exchange that was started: the steps that remain to be done when its messages are there.
+struct Pending {
+  int exchange = -1;
+  std::vector<Step> after{};
+  std::vector<Value> arrived{};  ///< what `after` takes
+};
+
+/// A gradient on its way to the owners of a source: `own` is this rank's, complete after `pending`.
+struct Returning {
+  Pending pending;
+  Value own;
+};
+
+/// Emits the messages of one rank with what they need before and after them.
+class Exchanges {
+ public:
+  struct Setting {
+    int rank = 0;
+    /// Ranks of other stages take what they are sent when they come to it, which may be much later.
+    bool has_stages = false;
+  };
+
+  Exchanges(Emitter& emitter, Schedule& schedule, const Setting& setting)
+      : emitter_(emitter), schedule_(schedule), setting_(setting) {}
+
+  /// The tag of the next exchange; those after it count on from there.
+  void set_tag(int tag) { tag_ = tag; }
+  void set_micro_batch(int micro_batch) { micro_batch_ = micro_batch; }
+
+  /// How the messages of an exchange are received, and whether they stay where they are.
+  struct Options {
+    bool accumulate = false;  ///< what arrives is added to what is there
+    bool in_place = false;    ///< see Exchange
+  };
+  /// Packs what is not contiguous and emits the start. What arrives where memory is not contiguous, or is to be added
+  /// to what is there, goes through a buffer of its own: finish() takes it from there.
+  Pending start(const std::string& name, Kind kind, const PeerValues& sends, const PeerValues& receives,
+                const Options& options);
+  int start(Exchange exchange);
+
+  /// Waits for an exchange, and emits what remains to be done.
+  void settle(Pending pending);
+  /// The same, but a rank that only sends does not wait yet until its messages have been taken: it does so after the
+  /// next messages that it receives, when their senders have most likely taken them.
+  void finish(Pending pending);
+  void finish(int exchange);
+  /// Waits for all that was only sent.
+  void settle_sends();
+  /// Waits for what the micro-batch sent forward. In a pipeline its backward pass comes after the forward passes of all
+  /// stages, which have taken everything.
+  void settle_forward_sends();
+
+  /// What every rank wants of a tensor, in a new one, or in place where this rank has all it wants.
+  Tensor gather(const std::string& name, Kind kind, const Value& own, const tensor::Redistribution& boxes);
+  /// The adjoint: what ranks computed for boxes they wanted goes to the owners, who add it up. Ends in `own`, in the
+  /// memory of `gradient` where that is possible.
+  Returning give_back(const std::string& name, Kind kind, const Tensor& gradient, const tensor::Redistribution& boxes);
+  /// Starts to send what others want of `own`, and to receive the rest of `stored`.
+  Pending fill(const std::string& name, Kind kind, const NodeValue& value, const tensor::Redistribution& boxes);
+
+  /// Room for the doubles of every rank of a group, in rank order; the piece returned is this rank's.
+  int add_sums(const std::string& name, std::int64_t count, const std::vector<int>& ranks);
+  /// Every rank of the group gets the sum of the doubles of all, added in the same order. `mine` comes from add_sums.
+  int sum_up(const std::string& name, Kind kind, int mine, std::int64_t count, const std::vector<int>& ranks);
+
+ private:
+  /// A send that was not waited for yet.
+  struct UnsettledSend {
+    int micro_batch = 0;
+    Phase phase = Phase::forward;
+    Pending pending;
+  };
+
+  Emitter& emitter_;
+  Schedule& schedule_;
+  Setting setting_;
+  int tag_ = 0;
+  int micro_batch_ = 0;
+  std::vector<UnsettledSend> unsettled_sends_;
+};
+
+}  // namespace orthant::schedule

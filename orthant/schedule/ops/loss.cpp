@@ -1,0 +1,106 @@
+#include "orthant/base/checked.hpp"
+#include "orthant/schedule/ops/ops.hpp"
+
+#include <algorithm>
+
+namespace orthant::schedule::ops {
+namespace {
+
+bool contains(const std::vector<int>& ranks, int rank) {
+  return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
+
+/// The gradient of the loss is laid out as the output is: without gaps.
+Value dense_output(Lowering& lowering, const Value& output) {
+  if (output.empty() || tensor::is_dense(output.layout)) return output;
+  const Value copy = lowering.emitter().add_tensor("output.dense", output.box);
+  lowering.emitter().copy(lowering.emitter().node(), "gather_output", output, copy);
+  return copy;
+}
+
+/// Where the loader puts the target of what this rank has of the output.
+Value add_target(Lowering& lowering, const Value& output, bool labels) {
+  Value target{.buffer = -1, .box = output.box, .layout = {}};
+  if (output.empty()) return target;
+  if (labels) target.box.set(tensor::Dim::c, {0, 1});
+  target.layout = tensor::channels_last(tensor::extents_of(target.box));
+  target.buffer = lowering.emitter().add_buffer("target", base::checked_mul(tensor::volume(target.box), 4), true);
+  return target;
+}
+
+/// What the loss needs of all pixels, summed over the ranks that have them.
+int sums_of(Lowering& lowering, int last, const Value& output, const Value& target, const std::vector<int>& ranks) {
+  const model::Graph& graph = lowering.analysis().graph();
+  const std::int64_t count = model::loss_sum_count(graph.loss, lowering.node(last).shape.c);
+  const int mine = lowering.exchanges().add_sums("loss.sums", count, ranks);
+  if (output.empty()) {
+    lowering.zero_doubles(last, mine, count);
+  } else {
+    lowering.emitter().emit(last, "loss_sums", model::LossSumsTask{.loss = graph.loss, .output = output.layout},
+                            {output.buffer, target.buffer, mine});
+  }
+  return lowering.exchanges().sum_up("loss.exchange", Kind::loss, mine, count, ranks);
+}
+
+}  // namespace
+
+void loss(Lowering& lowering) {
+  const Analysis& analysis = lowering.analysis();
+  const model::Graph& graph = analysis.graph();
+  const int last = static_cast<int>(graph.nodes.size()) - 1;
+  const NodeValue& value = lowering.value(last);
+  const tensor::Redistribution boxes = analysis.loss_reading(lowering.micro_batch());
+  Schedule& schedule = lowering.schedule();
+  Emitter& emitter = lowering.emitter();
+  schedule.outputs.push_back(lowering.port(value.own));
+  schedule.labels = model::takes_labels(graph.loss);
+  const std::int64_t loss_bytes =
+      (static_cast<std::int64_t>(graph.loss.terms.size()) + 1) * static_cast<std::int64_t>(sizeof(double));
+  schedule.losses.push_back(emitter.add_buffer("loss", loss_bytes, true));
+  const Tensor fetched = lowering.exchanges().gather("output.for.loss", Kind::redistribution, value.own, boxes);
+  // From here on gradients are written over what was sent.
+  if (!analysis.has_stages()) lowering.exchanges().settle_sends();
+  const Value output = dense_output(lowering, fetched.all);
+  const Value target = add_target(lowering, output, schedule.labels);
+  schedule.targets.push_back(lowering.port(target));
+  if (!lowering.trains() && lowering.options().keep_output) schedule.predictions.push_back(lowering.port(output));
+
+  const std::vector<int> ranks = analysis.loss_ranks();
+  if (!contains(ranks, lowering.rank())) return lowering.pass_to(last, {});
+  const int sums = sums_of(lowering, last, output, target, ranks);
+
+  const bool writable = fetched.copied || (value.own.owned && !lowering.options().keep_output &&
+                                           !reads_own_output(graph, analysis.producer(last)));
+  Value diff{.buffer = -1, .box = {}, .layout = {}};
+  if (lowering.trains()) diff = writable ? output : emitter.add_tensor("output.gradient", output.box);
+  // A rank without pixels still learns the loss.
+  const tensor::Layout nothing{.extents = {0, lowering.node(last).shape.c, 1, 1, 1}, .strides = {}, .offset = 0};
+  const model::LossTask task{
+      .loss = graph.loss, .global = graph.nodes.back().shape, .output = output.empty() ? nothing : output.layout};
+  emitter.emit(last, "loss", task, {output.buffer, target.buffer, sums, diff.buffer, schedule.losses.back()});
+  if (!lowering.trains()) return;
+  Returning back = lowering.exchanges().give_back("output.gradient", Kind::redistribution, as_tensor(diff), boxes);
+  lowering.exchanges().finish(std::move(back.pending));
+  lowering.pass_to(last, back.own);
+}
+
+void spread_losses(Lowering& lowering, int tag) {
+  const std::vector<int> ranks = lowering.analysis().loss_ranks();
+  std::vector<int> others;
+  for (int rank = 0; rank < lowering.analysis().plan().ranks; ++rank) {
+    if (!contains(ranks, rank)) others.push_back(rank);
+  }
+  const bool knows = !contains(others, lowering.rank());
+  if (others.empty() || (knows && lowering.rank() != ranks.front())) return;
+  Exchange exchange{.name = "loss.spread", .kind = Kind::loss, .tag = tag, .sends = {}, .receives = {}};
+  for (const int loss : lowering.schedule().losses) {
+    const std::int64_t bytes = lowering.emitter().buffer(loss).bytes;
+    if (!knows) exchange.receives.push_back({.peer = ranks.front(), .buffer = loss, .bytes = bytes});
+    for (const int other : others) {
+      if (knows) exchange.sends.push_back({.peer = other, .buffer = loss, .bytes = bytes});
+    }
+  }
+  lowering.exchanges().finish(lowering.exchanges().start(std::move(exchange)));
+}
+
+}  // namespace orthant::schedule::ops

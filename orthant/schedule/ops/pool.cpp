@@ -1,0 +1,130 @@
+#include "orthant/base/checked.hpp"
+#include "orthant/model/traits.hpp"
+#include "orthant/schedule/ops/ops.hpp"
+#include "orthant/tensor/window_boxes.hpp"
+
+namespace orthant::schedule::ops {
+namespace {
+
+using tensor::Box;
+using tensor::Dim;
+using tensor::Range;
+
+/// Cells of a dst: those that need nothing of other ranks, and the others.
+struct Slabs {
+  Box own;
+  std::vector<Box> edges{};  ///< some may be empty
+};
+
+/// The pooling that global average pooling is: a window over the whole extent.
+model::Pool whole_window(const tensor::Shape& src) {
+  return {.kind = model::PoolKind::average, .window = {.size = tensor::spatial(src)}};
+}
+
+model::PoolTask pool_task(const Lowering& lowering, const Unit& unit, const model::Pool& op, const Value& x,
+                          const Value& y) {
+  return {.kind = op.kind,
+          .window = tensor::local_window(op.window, x.box, y.box),
+          .count_include_pad = op.count_include_pad,
+          .src = x.layout,
+          .dst = y.layout,
+          .global_src = tensor::spatial(lowering.node(unit.srcs[0]).shape),
+          .first_src = tensor::spatial(x.box.lo)};
+}
+
+/// Cuts dst cells into those that look at nothing but this rank's own cells of the source, and the rest.
+Slabs slabs_of(Lowering& lowering, const Unit& unit, const model::Pool& op, Box box) {
+  const Box& own = lowering.value(unit.srcs[0]).own.box;
+  const auto reads_own = [&](Dim dim, std::int64_t cell) {
+    Box slab = box;
+    slab.set(dim, {cell, cell + 1});
+    const Range read =
+        tensor::cells_read(op.window, slab, lowering.node(unit.srcs[0]).shape, lowering.node(unit.main).shape)[dim];
+    return own[dim].lo <= read.lo && read.hi <= own[dim].hi;
+  };
+  Slabs slabs;
+  for (const Dim dim : tensor::spatial_dims) {
+    const Range all = box[dim];
+    Range inside = all;
+    while (inside.lo < inside.hi && !reads_own(dim, inside.lo)) ++inside.lo;
+    while (inside.lo < inside.hi && !reads_own(dim, inside.hi - 1)) --inside.hi;
+    for (const Range rest : {Range{all.lo, inside.lo}, Range{inside.hi, all.hi}}) {
+      Box slab = box;
+      slab.set(dim, rest);
+      slabs.edges.push_back(slab);
+    }
+    box.set(dim, inside);
+  }
+  slabs.own = box;
+  return slabs;
+}
+
+/// True if this rank has the samples and channels of `y` and lacks only cells at the edges.
+bool lacks_space_only(const Box& own, const Box& y) {
+  const auto has_all = [&](Dim dim) { return own[dim].lo <= y[dim].lo && y[dim].hi <= own[dim].hi; };
+  return has_all(Dim::n) && has_all(Dim::c);
+}
+
+}  // namespace
+
+/// Averages over this rank's own cells are computed while the cells of others travel. Maxima are not, because the
+/// positions of the maxima are one dense tensor, which cannot be written slab by slab.
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::Pool& op) {
+  Fetching fetching = lowering.begin_fetch(unit);
+  const Tensor x = lowering.source(unit) = fetching.tensor;
+  const NodeValue y = lowering.add_dst(unit);
+  const bool early = fetching.pending.exchange >= 0 && op.kind == model::PoolKind::average &&
+                     lacks_space_only(lowering.value(unit.srcs[0]).own.box, y.own.box);
+  const Slabs slabs = early ? slabs_of(lowering, unit, op, y.own.box) : Slabs{.own = y.own.box};
+  int& argmax = lowering.extra(unit);
+  if (op.kind == model::PoolKind::max && !y.own.empty()) {
+    const std::int64_t bytes = base::checked_mul(tensor::volume(y.own.box), model::argmax_bytes(op.window));
+    argmax = lowering.emitter().add_buffer(lowering.node(unit.main).name + ".argmax", bytes);
+  }
+  const auto pool = [&](const char* what, const Box& box) {
+    if (tensor::is_empty(box)) return;
+    lowering.emitter().emit(unit.main, what, pool_task(lowering, unit, op, x.all, part_of(y.own, box)),
+                            {x.all.buffer, y.own.buffer, argmax});
+  };
+  if (!early) lowering.exchanges().finish(std::move(fetching.pending));
+  pool("forward", slabs.own);
+  if (early) lowering.exchanges().finish(std::move(fetching.pending));
+  for (const Box& edge : slabs.edges) pool("forward_edge", edge);
+  return y;
+}
+
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::GlobalAveragePool& /*op*/) {
+  return forward(lowering, unit, whole_window(lowering.node(unit.srcs[0]).shape));
+}
+
+/// Where only this pooling reads an activation's result, its gradient goes through the activation in the same
+/// pass and is written over that result: over that of others' cells in the halo, too, before it returns to them.
+/// Normalisations take their gradient through the activation themselves.
+void backward(Lowering& lowering, const Unit& unit, const model::Pool& op) {
+  const int source = unit.srcs[0];
+  const Unit& producer = lowering.analysis().producer(source);
+  const Tensor& x = lowering.source(unit);
+  const model::Activation activation = lowering.activation(producer);
+  const bool through = activation.kind != model::ActivationKind::identity &&
+                       at(lowering.micro_batch().in_place, unit.main)[0] &&
+                       !model::traits_of(lowering.node(producer.main).op).batch_statistics &&
+                       lowering.analysis().reader_count(source) == 1 && lowering.value(source).stored.owned;
+  const Value diff = lowering.take_gradient(unit.out);
+  if (through) at(lowering.activation_undone(), source) = true;
+  const Tensor diff_x = through ? x : lowering.add_diff_src(unit);
+  if (!diff.empty()) {
+    model::PoolTask task =
+        pool_task(lowering, unit, op, {.buffer = -1, .box = x.all.box, .layout = diff_x.all.layout}, diff);
+    task.pass = model::Pass::backward_data;
+    if (through) task.activation = activation;
+    lowering.emitter().emit(unit.main, "backward_data", task,
+                            {diff.buffer, lowering.extra(unit), through ? x.all.buffer : -1, diff_x.all.buffer});
+  }
+  lowering.pass_back(unit, 0, diff_x);
+}
+
+void backward(Lowering& lowering, const Unit& unit, const model::GlobalAveragePool& /*op*/) {
+  backward(lowering, unit, whole_window(lowering.node(unit.srcs[0]).shape));
+}
+
+}  // namespace orthant::schedule::ops
