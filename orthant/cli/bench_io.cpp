@@ -5,10 +5,10 @@
 #include "orthant/cli/parallel.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
-#include "orthant/data/file.hpp"
-#include "orthant/data/file_list.hpp"
-#include "orthant/data/hdf5_read.hpp"
-#include "orthant/data/hdf5_survey.hpp"
+#include "orthant/data/formats/hdf5_read.hpp"
+#include "orthant/data/formats/hdf5_survey.hpp"
+#include "orthant/data/io/file.hpp"
+#include "orthant/data/io/file_list.hpp"
 #include "orthant/plan/compact_grid.hpp"
 #include "orthant/train/delivery.hpp"
 #include "orthant/train/memory.hpp"
@@ -44,22 +44,22 @@ struct IoTimes {
 
 /// The array that is read of each file, and as what.
 struct Arrays {
-  std::vector<data::Hdf5Outline> outlines;
-  std::vector<const data::Hdf5Array*> arrays;
-  std::vector<data::Hdf5Reader> readers;
+  std::vector<data::formats::Hdf5Outline> outlines;
+  std::vector<const data::formats::Hdf5Array*> arrays;
+  std::vector<data::formats::Hdf5Reader> readers;
   std::int64_t bytes = 0;  ///< in the files
   std::string axes;
 };
 
-const std::string& largest_key(const data::Hdf5Outline& outline) {
-  const auto items = [](const data::Hdf5Array& array) {
+const std::string& largest_key(const data::formats::Hdf5Outline& outline) {
+  const auto items = [](const data::formats::Hdf5Array& array) {
     std::int64_t count = array.refused.empty() ? 1 : 0;
     for (const std::int64_t extent : array.extents) count *= extent;
     return count;
   };
-  const auto largest =
-      std::max_element(outline.arrays.begin(), outline.arrays.end(),
-                       [&](const data::Hdf5Array& a, const data::Hdf5Array& b) { return items(a) < items(b); });
+  const auto largest = std::max_element(
+      outline.arrays.begin(), outline.arrays.end(),
+      [&](const data::formats::Hdf5Array& a, const data::formats::Hdf5Array& b) { return items(a) < items(b); });
   if (largest == outline.arrays.end()) fail(Exit::bad_data, "'{}' has no array", outline.path);
   return largest->name;
 }
@@ -71,24 +71,25 @@ std::string likely_axes(const std::vector<std::int64_t>& extents) {
   return extents.size() == 5 ? "NDHWC" : "";
 }
 
-std::int64_t file_bytes(const data::Hdf5Array& array) {
-  std::int64_t bytes = data::bytes_of(array.type);
+std::int64_t file_bytes(const data::formats::Hdf5Array& array) {
+  std::int64_t bytes = data::arrays::bytes_of(array.type);
   if (array.chunk.empty()) {
     for (const std::int64_t extent : array.extents) bytes *= extent;
     return bytes;
   }
   bytes = 0;
-  for (const data::Hdf5Chunk& chunk : array.chunks) bytes += chunk.bytes;
+  for (const data::formats::Hdf5Chunk& chunk : array.chunks) bytes += chunk.bytes;
   return bytes;
 }
 
 Arrays open_arrays(const BenchIoArguments& arguments, const std::string& survey) {
-  Arrays opened{.outlines = data::outlines_from_text(survey), .arrays = {}, .readers = {}, .bytes = 0, .axes = {}};
+  Arrays opened{
+      .outlines = data::formats::outlines_from_text(survey), .arrays = {}, .readers = {}, .bytes = 0, .axes = {}};
   const std::string key = arguments.key.empty() ? largest_key(opened.outlines.front()) : arguments.key;
-  for (const data::Hdf5Outline& outline : opened.outlines) {
-    const data::Hdf5Array& array = data::array_named(outline, key);
+  for (const data::formats::Hdf5Outline& outline : opened.outlines) {
+    const data::formats::Hdf5Array& array = data::formats::array_named(outline, key);
     opened.axes = arguments.axes.empty() ? likely_axes(array.extents) : arguments.axes;
-    const std::optional<data::Axes> axes = data::parse_axes(opened.axes);
+    const std::optional<data::arrays::Axes> axes = data::arrays::parse_axes(opened.axes);
     if (!axes || axes->size() != array.extents.size()) {
       fail(Exit::bad_data, "'{}:{}' has {} axes; say with --axes which they are, e.g. DHWC", outline.path, key,
            array.extents.size());
@@ -117,9 +118,10 @@ double best_pass(int repeats, comm::Comm& comm, Pass pass) {
 }
 
 /// The bytes of an array as its file has them, in order.
-void read_raw(const data::Hdf5Outline& outline, const data::Hdf5Array& array, std::span<std::byte> into) {
+void read_raw(const data::formats::Hdf5Outline& outline, const data::formats::Hdf5Array& array,
+              std::span<std::byte> into) {
   constexpr std::int64_t piece_bytes = 1 << 20;
-  const data::InputFile file(outline.path);
+  const data::io::InputFile file(outline.path);
   const auto read = [&](std::int64_t offset, std::int64_t bytes) {
     for (std::int64_t begin = 0; begin < bytes; begin += piece_bytes) {
       const auto count = static_cast<std::size_t>(std::min(piece_bytes, bytes - begin));
@@ -128,10 +130,10 @@ void read_raw(const data::Hdf5Outline& outline, const data::Hdf5Array& array, st
     }
   };
   if (array.chunk.empty() && array.inside.empty()) read(array.offset, file_bytes(array));
-  for (const data::Hdf5Chunk& chunk : array.chunks) read(chunk.offset, chunk.bytes);
+  for (const data::formats::Hdf5Chunk& chunk : array.chunks) read(chunk.offset, chunk.bytes);
 }
 
-std::span<float> floats_of(const data::LargeBlock& block) {
+std::span<float> floats_of(const data::io::LargeBlock& block) {
   return {reinterpret_cast<float*>(block.data()), static_cast<std::size_t>(block.bytes()) / sizeof(float)};
 }
 
@@ -140,10 +142,10 @@ IoTimes time_all(const Arrays& arrays, const tensor::Distribution& cut, int repe
   const bool reads = comm.rank() == 0;
   const Box all = tensor::whole(cut.global);
   const Box mine = tensor::owned_box(cut, comm.rank());
-  const data::LargeBlock whole_block(reads ? data::box_bytes(all) : 0);
-  const data::LargeBlock own_block(data::box_bytes(mine));
-  const data::Held whole_held{whole_block.span(), all};
-  const data::Held own_held{own_block.span(), mine};
+  const data::io::LargeBlock whole_block(reads ? data::sets::box_bytes(all) : 0);
+  const data::io::LargeBlock own_block(data::sets::box_bytes(mine));
+  const data::sets::Held whole_held{whole_block.span(), all};
+  const data::sets::Held own_held{own_block.span(), mine};
   const std::span<float> whole = floats_of(whole_block);
   const std::span<float> own = floats_of(own_block);
   train::Delivery delivery(comm, 0);
@@ -156,21 +158,21 @@ IoTimes time_all(const Arrays& arrays, const tensor::Distribution& cut, int repe
   };
   IoTimes times;
   times.whole = best_pass(repeats, comm, [&] {
-    for (const data::Hdf5Reader& reader : arrays.readers)
+    for (const data::formats::Hdf5Reader& reader : arrays.readers)
       if (reads) reader.read(all, whole);
   });
   times.parallel = best_pass(repeats, comm, [&] {
-    for (const data::Hdf5Reader& reader : arrays.readers) reader.read(mine, own);
+    for (const data::formats::Hdf5Reader& reader : arrays.readers) reader.read(mine, own);
   });
   times.scatter = best_pass(repeats, comm, [&] {
-    for (const data::Hdf5Reader& reader : arrays.readers) {
+    for (const data::formats::Hdf5Reader& reader : arrays.readers) {
       if (reads) reader.read(all, whole);
       scatter();
     }
   });
   std::int64_t most_bytes = 0;
-  for (const data::Hdf5Array* array : arrays.arrays) most_bytes = std::max(most_bytes, file_bytes(*array));
-  const data::LargeBlock raw(reads ? most_bytes : 0);
+  for (const data::formats::Hdf5Array* array : arrays.arrays) most_bytes = std::max(most_bytes, file_bytes(*array));
+  const data::io::LargeBlock raw(reads ? most_bytes : 0);
   times.raw = best_pass(repeats, comm, [&] {
     for (std::size_t i = 0; reads && i < arrays.arrays.size(); ++i)
       read_raw(arrays.outlines[i], *arrays.arrays[i], raw.span());
@@ -180,11 +182,11 @@ IoTimes time_all(const Arrays& arrays, const tensor::Distribution& cut, int repe
 
 void print_times(const Arrays& arrays, const IoTimes& times, const tensor::Distribution& cut, bool json) {
   const auto gigabytes = [&](double seconds) { return static_cast<double>(arrays.bytes) / seconds * 1e-9; };
-  const data::Hdf5Array& first = *arrays.arrays.front();
+  const data::formats::Hdf5Array& first = *arrays.arrays.front();
   if (json) {
     fmt::print("{}\n", Json{{"files", arrays.readers.size()},
                             {"bytes", arrays.bytes},
-                            {"type", data::name_of(first.type)},
+                            {"type", data::arrays::name_of(first.type)},
                             {"shape", first.extents},
                             {"axes", arrays.axes},
                             {"chunked", !first.chunk.empty()},
@@ -200,7 +202,7 @@ void print_times(const Arrays& arrays, const IoTimes& times, const tensor::Distr
     return;
   }
   fmt::print("files       {}, {} of {} each in the order {}\n", arrays.readers.size(), bytes_text(arrays.bytes),
-             data::name_of(first.type), arrays.axes);
+             data::arrays::name_of(first.type), arrays.axes);
   const auto line = [&](const char* what, double seconds) {
     fmt::print("{:<42} {:>9}  {:6.2f} GB/s\n", what, seconds_text(seconds), gigabytes(seconds));
   };
@@ -227,7 +229,8 @@ tensor::Grid grid_of(const BenchIoArguments& arguments, int ranks) {
 }
 
 std::string survey(const BenchIoArguments& arguments) {
-  return data::outlines_text(data::survey_hdf5(data::list_files(arguments.files, {".h5", ".hdf5"})));
+  return data::formats::outlines_text(
+      data::formats::survey_hdf5(data::io::list_files(arguments.files, {".h5", ".hdf5"})));
 }
 
 void run_bench_io(const BenchIoArguments& arguments, comm::Comm& comm) {

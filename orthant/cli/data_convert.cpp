@@ -2,8 +2,8 @@
 #include "orthant/base/json.hpp"
 #include "orthant/cli/data.hpp"
 #include "orthant/cli/file_progress.hpp"
-#include "orthant/data/convert.hpp"
-#include "orthant/data/file_list.hpp"
+#include "orthant/data/io/file_list.hpp"
+#include "orthant/data/tools/convert.hpp"
 
 #include <memory>
 
@@ -18,18 +18,18 @@ struct ConvertArguments {
 };
 
 std::vector<std::string> files(const std::vector<std::string>& words, const std::vector<std::string>& endings) {
-  return words.empty() ? words : data::list_files(words, endings);
+  return words.empty() ? words : data::io::list_files(words, endings);
 }
 
-std::int64_t convert(const data::Conversion& conversion) {
+std::int64_t convert(const data::tools::Conversion& conversion) {
   FileProgress progress("converted");
-  return data::convert_files(conversion, [&](std::int64_t done) {
+  return data::tools::convert_files(conversion, [&](std::int64_t done) {
     progress.update(done, static_cast<std::int64_t>(conversion.sources.size()));
   });
 }
 
 void run_convert(const ConvertArguments& arguments) {
-  const data::Conversion conversion{
+  const data::tools::Conversion conversion{
       .sources = files(arguments.sources, {".nii", ".nii.gz", ".npy", ".tfrecord", ".tfrecords"}),
       .labels = files(arguments.labels, {".nii", ".nii.gz", ".npy"}),
       .targets = files(arguments.targets, {".npy"}),

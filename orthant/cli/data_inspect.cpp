@@ -5,7 +5,7 @@
 #include "orthant/cli/file_reports.hpp"
 #include "orthant/cli/table.hpp"
 #include "orthant/cli/units.hpp"
-#include "orthant/data/file_list.hpp"
+#include "orthant/data/io/file_list.hpp"
 
 #include <memory>
 
@@ -13,7 +13,7 @@ namespace orthant::cli {
 namespace {
 
 using base::Json;
-using data::FileReport;
+using data::tools::FileReport;
 
 struct InspectArguments {
   std::vector<std::string> paths;
@@ -28,7 +28,7 @@ void print(const FileReport& report) {
                {"least"},
                {"most"},
                {"mean"}});
-  for (const data::ArrayReport& array : report.arrays) {
+  for (const data::tools::ArrayReport& array : report.arrays) {
     std::vector<std::string> cells{array.name.empty() ? "-" : array.name, array.type,
                                    fmt::format("{}", fmt::join(array.extents, "x")),
                                    array.note.empty() ? array.storage : array.note};
@@ -43,11 +43,11 @@ void print(const FileReport& report) {
 
 /// The first file in full; of the others only what they add up to.
 void inspect(const InspectArguments& arguments) {
-  const std::vector<std::string> paths = data::list_files(arguments.paths, data::data_endings());
-  const FileReport first = data::report_on({paths.front()}, true).front();
+  const std::vector<std::string> paths = data::io::list_files(arguments.paths, data::tools::data_endings());
+  const FileReport first = data::tools::report_on({paths.front()}, true).front();
   if (!first.problems.empty() && first.arrays.empty()) throw base::Error(first.code, first.problems.front());
   std::int64_t bytes = 0;
-  for (const std::string& path : paths) bytes += data::InputFile(path).bytes();
+  for (const std::string& path : paths) bytes += data::io::InputFile(path).bytes();
   if (arguments.json) {
     const Json json{{"files", paths.size()}, {"bytes", bytes}, {"first", to_json(first)}};
     fmt::print("{}\n", json.dump(2));

@@ -5,8 +5,8 @@
 #include "orthant/cli/file_progress.hpp"
 #include "orthant/cli/file_reports.hpp"
 #include "orthant/cli/units.hpp"
-#include "orthant/data/file_list.hpp"
-#include "orthant/data/set_check.hpp"
+#include "orthant/data/io/file_list.hpp"
+#include "orthant/data/tools/set_check.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -15,7 +15,7 @@ namespace orthant::cli {
 namespace {
 
 using base::Json;
-using data::FileReport;
+using data::tools::FileReport;
 
 struct VerifyArguments {
   std::vector<std::string> paths;
@@ -45,18 +45,18 @@ void print(const std::vector<FileReport>& reports, std::int64_t compared, std::i
 
 std::vector<FileReport> read_all(const std::vector<std::string>& paths) {
   FileProgress progress("verified");
-  return data::report_on(paths, true,
-                         [&](std::int64_t done) { progress.update(done, static_cast<std::int64_t>(paths.size())); });
+  return data::tools::report_on(
+      paths, true, [&](std::int64_t done) { progress.update(done, static_cast<std::int64_t>(paths.size())); });
 }
 
 void verify(const VerifyArguments& arguments) {
-  const std::vector<std::string> paths = data::list_files(arguments.paths, data::data_endings());
+  const std::vector<std::string> paths = data::io::list_files(arguments.paths, data::tools::data_endings());
   std::vector<FileReport> reports = read_all(paths);
-  data::check_set(reports, {.classes = arguments.classes});
-  const std::int64_t compared = arguments.write_checksums ? 0 : data::check_checksums(reports);
+  data::tools::check_set(reports, {.classes = arguments.classes});
+  const std::int64_t compared = arguments.write_checksums ? 0 : data::tools::check_checksums(reports);
   const auto bad =
       std::count_if(reports.begin(), reports.end(), [](const auto& report) { return !report.problems.empty(); });
-  if (bad == 0 && arguments.write_checksums) data::write_checksums(reports);
+  if (bad == 0 && arguments.write_checksums) data::tools::write_checksums(reports);
   arguments.json ? print_json(reports, compared, bad) : print(reports, compared, bad);
   if (bad == 0) return;
   const auto first =

@@ -35,7 +35,7 @@ struct Outcome {
   std::optional<train::SampleValues> values;
 };
 
-const data::Dataset& chosen(const train::RunData& samples, bool validation) {
+const data::sets::Dataset& chosen(const train::RunData& samples, bool validation) {
   if (!validation) return samples.all();
   if (samples.validation() == nullptr)
     fail(Exit::usage, "--validation: the run has no validation part; give it one with validation.fraction=0.2");
@@ -43,7 +43,7 @@ const data::Dataset& chosen(const train::RunData& samples, bool validation) {
 }
 
 /// Collective.
-Outcome evaluate(EvaluationRun& at, const data::Dataset& dataset, std::int64_t show) {
+Outcome evaluate(EvaluationRun& at, const data::sets::Dataset& dataset, std::int64_t show) {
   train::ScoreSums sums(at.graph);
   Outcome outcome;
   if (train::has_sample_values(at.graph)) outcome.values.emplace(at.graph, std::min(show, dataset.samples()));
@@ -102,7 +102,8 @@ void print_classes(const EvaluateArguments& arguments, const train::Scores& scor
 }
 
 /// Predicted against true, a row per sample.
-void print_values(const EvaluateArguments& arguments, const train::SampleValues& values, const data::Dataset& dataset) {
+void print_values(const EvaluateArguments& arguments, const train::SampleValues& values,
+                  const data::sets::Dataset& dataset) {
   const std::size_t channels = values.predicted(0).size();
   std::vector<Table::Column> columns{{"sample", Table::Align::left}};
   for (std::size_t c = 0; c < channels; ++c) {
@@ -121,7 +122,7 @@ void print_values(const EvaluateArguments& arguments, const train::SampleValues&
   fmt::print("\n{}", table.text());
 }
 
-void print_text(const EvaluateArguments& arguments, const Outcome& outcome, const data::Dataset& dataset) {
+void print_text(const EvaluateArguments& arguments, const Outcome& outcome, const data::sets::Dataset& dataset) {
   const train::Scores& scores = outcome.scores;
   fmt::print("scores      {}\n", train::to_text(scores));
   scores.labels ? print_classes(arguments, scores) : print_channels(arguments, scores);
@@ -132,7 +133,7 @@ void print_text(const EvaluateArguments& arguments, const Outcome& outcome, cons
 std::vector<double> list_of(std::span<const double> numbers) { return {numbers.begin(), numbers.end()}; }
 
 void print_json(const EvaluateArguments& arguments, const EvaluationRun& at, const Outcome& outcome,
-                const data::Dataset& dataset) {
+                const data::sets::Dataset& dataset) {
   Json json{{"network", at.graph.name}, {"weights", arguments.weights}};
   json.update(train::to_json(outcome.scores));
   json["arena_bytes"] = at.evaluator->engine().placement().arena_bytes;
@@ -160,7 +161,7 @@ void run_evaluate(const EvaluateArguments& arguments, comm::Comm& comm) {
     chosen(*opened, arguments.validation);
     return opened;
   });
-  const data::Dataset& dataset = chosen(*samples, arguments.validation);
+  const data::sets::Dataset& dataset = chosen(*samples, arguments.validation);
   at.load_weights(arguments);
   const bool prints = comm.rank() == 0;
   if (prints && !arguments.json) {

@@ -3,7 +3,7 @@
 #include "orthant/base/format.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
-#include "orthant/data/safetensors.hpp"
+#include "orthant/data/formats/safetensors.hpp"
 #include "orthant/train/weights.hpp"
 
 namespace orthant::cli {
@@ -31,7 +31,7 @@ void add_evaluation(CLI::App& command, EvaluationArguments& arguments) {
 void check_evaluation(const EvaluationArguments& arguments, int ranks) {
   const train::RunFile run = load(arguments);
   plan_for(arguments.parallel, model::load_network(run.model, run.network), ranks);
-  const data::SafetensorsFile weights(arguments.weights);
+  const data::formats::SafetensorsFile weights(arguments.weights);
 }
 
 EvaluationRun::EvaluationRun(const EvaluationArguments& arguments, comm::Comm& comm)

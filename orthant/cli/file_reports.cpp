@@ -6,9 +6,9 @@ namespace orthant::cli {
 
 using base::Json;
 
-Json to_json(const data::FileReport& report) {
+Json to_json(const data::tools::FileReport& report) {
   Json arrays = Json::array();
-  for (const data::ArrayReport& array : report.arrays) {
+  for (const data::tools::ArrayReport& array : report.arrays) {
     Json json{{"key", array.name}, {"type", array.type}, {"shape", array.extents}, {"storage", array.storage}};
     if (!array.note.empty()) json["note"] = array.note;
     if (array.statistics) {

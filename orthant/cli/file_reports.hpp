@@ -1,11 +1,11 @@
 #pragma once
 
 #include "orthant/base/json_fwd.hpp"
-#include "orthant/data/file.hpp"
-#include "orthant/data/file_report.hpp"
+#include "orthant/data/io/file.hpp"
+#include "orthant/data/tools/file_report.hpp"
 
 namespace orthant::cli {
 
-base::Json to_json(const data::FileReport& report);
+base::Json to_json(const data::tools::FileReport& report);
 
 }  // namespace orthant::cli

@@ -6,7 +6,7 @@
 #include "orthant/cli/file_progress.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
-#include "orthant/data/file.hpp"
+#include "orthant/data/io/file.hpp"
 #include "orthant/train/loader.hpp"
 #include "orthant/train/new_samples.hpp"
 #include "orthant/train/prediction_files.hpp"
@@ -45,7 +45,7 @@ std::string format_for(const InferArguments& arguments, const model::Graph& grap
 
 /// The files that will be written; refuses those that are there.
 std::vector<std::string> outputs_of(const InferArguments& arguments, const std::string& format,
-                                    const data::Dataset& dataset) {
+                                    const data::sets::Dataset& dataset) {
   std::vector<std::string> paths;
   if (format == "csv" || format == "json") {
     paths.push_back((std::filesystem::path(arguments.directory) / ("predictions." + format)).string());
@@ -64,7 +64,7 @@ std::size_t class_of(std::span<const double> scores) {
   return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
-std::string csv_text(const train::SampleValues& values, const data::Dataset& dataset, bool labels) {
+std::string csv_text(const train::SampleValues& values, const data::sets::Dataset& dataset, bool labels) {
   std::string text = "sample";
   if (labels) text += ",class";
   for (std::size_t c = 0; !labels && c < values.predicted(0).size(); ++c) text += fmt::format(",value_{}", c);
@@ -77,7 +77,7 @@ std::string csv_text(const train::SampleValues& values, const data::Dataset& dat
   return text + "\n";
 }
 
-std::string json_text(const train::SampleValues& values, const data::Dataset& dataset, bool labels) {
+std::string json_text(const train::SampleValues& values, const data::sets::Dataset& dataset, bool labels) {
   Json list = Json::array();
   for (std::int64_t sample = 0; sample < values.samples(); ++sample) {
     const std::span<const double> row = values.predicted(sample);
@@ -96,14 +96,14 @@ void check_finite(engine::Engine& engine) {
     const auto items = engine.floats(port.buffer)
                            .subspan(static_cast<std::size_t>(port.layout.offset),
                                     static_cast<std::size_t>(tensor::volume(port.layout.extents)));
-    if (!data::all_finite(items.data(), static_cast<std::int64_t>(items.size())))
+    if (!data::arrays::all_finite(items.data(), static_cast<std::int64_t>(items.size())))
       fail(Exit::non_finite, "a prediction is not finite; the weights or the inputs are too large");
   }
 }
 
 /// Collective. Runs all samples and writes what the network says about them.
-void infer(const InferArguments& arguments, EvaluationRun& at, const data::Dataset& dataset, const std::string& format,
-           const std::vector<std::string>& paths) {
+void infer(const InferArguments& arguments, EvaluationRun& at, const data::sets::Dataset& dataset,
+           const std::string& format, const std::vector<std::string>& paths) {
   engine::Engine& engine = at.evaluator->engine();
   std::optional<train::SampleValues> values;
   std::optional<train::PredictionFiles> files;
@@ -126,7 +126,7 @@ void infer(const InferArguments& arguments, EvaluationRun& at, const data::Datas
   values->share(at.job.comm);
   comm::on_root(at.job.comm, [&] {
     const auto text = format == "csv" ? csv_text : json_text;
-    data::write_text(paths.front(), text(*values, dataset, arguments.labels));
+    data::io::write_text(paths.front(), text(*values, dataset, arguments.labels));
   });
 }
 
@@ -148,7 +148,7 @@ void run_infer(const InferArguments& arguments, comm::Comm& comm) {
       comm::agree(comm, [&] { return samples.open(at.run.data, train::sample_shape(at.graph), survey); });
   const auto paths = comm::agree(comm, [&] { return outputs_of(arguments, format, *dataset); });
   at.load_weights(arguments);
-  comm::on_root(comm, [&] { data::make_directories(arguments.directory); });
+  comm::on_root(comm, [&] { data::io::make_directories(arguments.directory); });
   const bool prints = comm.rank() == 0;
   if (prints && !arguments.json) at.print();
   infer(arguments, at, *dataset, format, paths);

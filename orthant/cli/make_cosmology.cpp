@@ -7,7 +7,7 @@
 #include "orthant/cli/parallel.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
-#include "orthant/data/universe_files.hpp"
+#include "orthant/data/generate/universe_files.hpp"
 #include "orthant/train/memory.hpp"
 
 #include <algorithm>
@@ -23,35 +23,35 @@ using base::fail;
 using base::Json;
 
 struct MakeCosmologyArguments {
-  data::UniverseSet set;
+  data::generate::UniverseSet set;
   double box = 0;  ///< 0: as many Mpc/h as cells
-  std::string type = "int16", spectrum = data::transfer_names().front();
+  std::string type = "int16", spectrum = data::generate::transfer_names().front();
   ParallelArguments parallel;
   bool json = false;
 };
 
 /// What the arguments ask for; refuses what cannot be.
-data::UniverseSet set_of(const MakeCosmologyArguments& arguments) {
-  data::UniverseSet set = arguments.set;
+data::generate::UniverseSet set_of(const MakeCosmologyArguments& arguments) {
+  data::generate::UniverseSet set = arguments.set;
   set.settings.box = arguments.box > 0 ? arguments.box : static_cast<double>(set.settings.size);
-  set.settings.type = arguments.type == "float" ? data::NumberType::f32 : data::NumberType::i16;
-  const std::vector<std::string>& names = data::transfer_names();
+  set.settings.type = arguments.type == "float" ? data::arrays::NumberType::f32 : data::arrays::NumberType::i16;
+  const std::vector<std::string>& names = data::generate::transfer_names();
   const auto found = std::find(names.begin(), names.end(), arguments.spectrum);
   if (found == names.end()) {
     fail(Exit::usage, "--spectrum: unknown '{}'{}", arguments.spectrum, base::suggestion(arguments.spectrum, names));
   }
-  set.settings.transfer = static_cast<data::TransferKind>(found - names.begin());
-  data::check_set(set);
+  set.settings.transfer = static_cast<data::generate::TransferKind>(found - names.begin());
+  data::generate::check_set(set);
   return set;
 }
 
 /// Bytes of all ranks together; they are taken to be on one machine.
-std::int64_t memory_of(const data::UniverseSet& set, int ranks, int threads) {
-  const std::int64_t each = data::universe_bytes(set.settings, ranks, threads);
-  return base::checked_add(base::checked_mul(each, ranks), data::writing_bytes(set));
+std::int64_t memory_of(const data::generate::UniverseSet& set, int ranks, int threads) {
+  const std::int64_t each = data::generate::universe_bytes(set.settings, ranks, threads);
+  return base::checked_add(base::checked_mul(each, ranks), data::generate::writing_bytes(set));
 }
 
-void check(const data::UniverseSet& set, int ranks, int threads) {
+void check(const data::generate::UniverseSet& set, int ranks, int threads) {
   if (ranks > set.settings.size) {
     fail(Exit::does_not_fit, "{} ranks cannot share {} planes; use at most --ranks {}", ranks, set.settings.size,
          set.settings.size);
@@ -61,11 +61,11 @@ void check(const data::UniverseSet& set, int ranks, int threads) {
     fail(Exit::does_not_fit, "universes of {}³ cells need {} but {} are available; use a smaller --size",
          set.settings.size, bytes_text(bytes), bytes_text(available));
   }
-  data::check_directory(set.place());
+  data::io::check_directory(set.place());
 }
 
-void print_plan(const data::UniverseSet& set, int ranks, int threads) {
-  const data::UniverseSettings& settings = set.settings;
+void print_plan(const data::generate::UniverseSet& set, int ranks, int threads) {
+  const data::generate::UniverseSettings& settings = set.settings;
   fmt::print("universes   {} of {}³ cells, {:g} Mpc/h, z = {:g}, in {} file{}\n", with_commas(set.universes),
              settings.size, settings.box, fmt::join(settings.redshifts, ", "), with_commas(set.files()),
              set.files() == 1 ? "" : "s");
@@ -75,7 +75,7 @@ void print_plan(const data::UniverseSet& set, int ranks, int threads) {
   std::fflush(stdout);
 }
 
-Json result_of(const data::UniverseSet& set, double seconds, std::int64_t predicted_bytes,
+Json result_of(const data::generate::UniverseSet& set, double seconds, std::int64_t predicted_bytes,
                std::int64_t measured_bytes) {
   return {{"directory", set.directory},
           {"universes", set.universes},
@@ -92,20 +92,21 @@ Json result_of(const data::UniverseSet& set, double seconds, std::int64_t predic
 
 void run_make_cosmology(const MakeCosmologyArguments& arguments, comm::Comm& comm) {
   const int threads = threads_per_rank(arguments.parallel, comm.size());
-  const data::UniverseSet set = comm::agree(comm, [&] { return set_of(arguments); });
+  const data::generate::UniverseSet set = comm::agree(comm, [&] { return set_of(arguments); });
   comm::on_root(comm, [&] {
     check(set, comm.size(), threads);
     if (!arguments.json) print_plan(set, comm.size(), threads);
-    data::make_directory(set.place());
+    data::io::make_directory(set.place());
   });
   const auto start = std::chrono::steady_clock::now();
   {
-    MakeProgress progress(comm, "universe", set.universes, data::steps_of_universe(set.settings) + 1);
+    MakeProgress progress(comm, "universe", set.universes, data::generate::steps_of_universe(set.settings) + 1);
     for (std::int64_t universe = 0; universe < set.universes; ++universe) {
-      const data::UniverseParameters parameters = data::draw_parameters(set.settings.seed, universe);
-      const std::vector<std::byte> planes = data::make_universe(
+      const data::generate::UniverseParameters parameters =
+          data::generate::draw_parameters(set.settings.seed, universe);
+      const std::vector<std::byte> planes = data::generate::make_universe(
           comm, set.settings, parameters, universe, {.threads = threads, .after_step = [&] { progress.step(); }});
-      data::write_universe(comm, set, parameters, universe, planes);
+      data::generate::write_universe(comm, set, parameters, universe, planes);
       progress.step();
     }
   }
@@ -122,7 +123,7 @@ void run_make_cosmology(const MakeCosmologyArguments& arguments, comm::Comm& com
 }
 
 void add_options(CLI::App& command, MakeCosmologyArguments& arguments) {
-  data::UniverseSet& set = arguments.set;
+  data::generate::UniverseSet& set = arguments.set;
   command.add_option("directory", set.directory, "Where the files go; must be new or empty")->required();
   command.add_option("--size", set.settings.size, "Cells along each side, and as many particles")
       ->check(CLI::Range(8, 4096))

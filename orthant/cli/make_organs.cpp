@@ -6,7 +6,7 @@
 #include "orthant/cli/parallel.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
-#include "orthant/data/organ_files.hpp"
+#include "orthant/data/generate/organ_files.hpp"
 #include "orthant/train/memory.hpp"
 
 #include <chrono>
@@ -22,38 +22,38 @@ using base::fail;
 using base::Json;
 
 struct MakeOrgansArguments {
-  data::OrganSet set;
+  data::generate::OrganSet set;
   std::string type = "float";
   ParallelArguments parallel;
   bool json = false;
 };
 
-data::OrganSet set_of(const MakeOrgansArguments& arguments) {
-  data::OrganSet set = arguments.set;
-  set.type = arguments.type == "float" ? data::NumberType::f32 : data::NumberType::i16;
+data::generate::OrganSet set_of(const MakeOrgansArguments& arguments) {
+  data::generate::OrganSet set = arguments.set;
+  set.type = arguments.type == "float" ? data::arrays::NumberType::f32 : data::arrays::NumberType::i16;
   return set;
 }
 
-void check(const data::OrganSet& set, int ranks) {
-  const std::int64_t bytes = base::checked_mul(data::volume_bytes(set), ranks);
+void check(const data::generate::OrganSet& set, int ranks) {
+  const std::int64_t bytes = base::checked_mul(data::generate::volume_bytes(set), ranks);
   const std::int64_t available = train::available_memory_bytes();
   if (bytes > available) {
     fail(Exit::does_not_fit, "volumes of {}³ voxels need {} but {} are available; use a smaller --size",
          set.settings.size, bytes_text(bytes), bytes_text(available));
   }
-  data::check_directory(set.place());
+  data::io::check_directory(set.place());
 }
 
 /// Each rank makes whole volumes, one after the other; all ranks work on as many planes at the same time.
-void make_volumes(comm::Comm& comm, const data::OrganSet& set, int threads) {
-  MakeProgress progress(comm, "volume", set.volumes, data::steps_of_volume(set.settings));
+void make_volumes(comm::Comm& comm, const data::generate::OrganSet& set, int threads) {
+  MakeProgress progress(comm, "volume", set.volumes, data::generate::steps_of_volume(set.settings));
   for (std::int64_t first = 0; first < set.volumes; first += comm.size()) {
     const std::int64_t sample = first + comm.rank();
-    std::optional<data::OrganFile> file;
+    std::optional<data::generate::OrganFile> file;
     comm::agree(comm, [&] {
       if (sample < set.volumes) file.emplace(set, sample, threads);
     });
-    for (std::int64_t step = 0; step < data::steps_of_volume(set.settings); ++step) {
+    for (std::int64_t step = 0; step < data::generate::steps_of_volume(set.settings); ++step) {
       comm::agree(comm, [&] {
         if (file) file->step();
       });
@@ -64,7 +64,7 @@ void make_volumes(comm::Comm& comm, const data::OrganSet& set, int threads) {
 
 void run_make_organs(const MakeOrgansArguments& arguments, comm::Comm& comm) {
   const int threads = threads_per_rank(arguments.parallel, comm.size());
-  const data::OrganSet set = set_of(arguments);
+  const data::generate::OrganSet set = set_of(arguments);
   comm::on_root(comm, [&] {
     check(set, comm.size());
     if (!arguments.json) {
@@ -73,7 +73,7 @@ void run_make_organs(const MakeOrgansArguments& arguments, comm::Comm& comm) {
       fmt::print("disk        {}\n", bytes_text(set.place().bytes));
       std::fflush(stdout);
     }
-    data::make_directory(set.place());
+    data::io::make_directory(set.place());
   });
   const auto start = std::chrono::steady_clock::now();
   make_volumes(comm, set, threads);
@@ -90,7 +90,7 @@ void run_make_organs(const MakeOrgansArguments& arguments, comm::Comm& comm) {
 }
 
 void add_options(CLI::App& command, MakeOrgansArguments& arguments) {
-  data::OrganSet& set = arguments.set;
+  data::generate::OrganSet& set = arguments.set;
   command.add_option("directory", set.directory, "Where the files go; must be new or empty")->required();
   command.add_option("--size", set.settings.size, "Voxels along each side")
       ->check(CLI::Range(8, 4096))

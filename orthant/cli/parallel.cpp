@@ -8,7 +8,7 @@
 #include "orthant/comm/launch.hpp"
 #include "orthant/comm/run.hpp"
 #include "orthant/comm/watchdog.hpp"
-#include "orthant/data/file.hpp"
+#include "orthant/data/io/file.hpp"
 #include "orthant/engine/choose.hpp"
 #include "orthant/plan/strategy.hpp"
 #include "orthant/train/memory.hpp"
@@ -36,7 +36,7 @@ CommandLine& command_line() {
   return words;
 }
 
-plan::Plan read_plan(const std::string& path) { return plan::from_json(data::read_text(path), path); }
+plan::Plan read_plan(const std::string& path) { return plan::from_json(data::io::read_text(path), path); }
 
 /// Ranks that the arguments name, or 0.
 int ranks_asked(const ParallelArguments& arguments) {

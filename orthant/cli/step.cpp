@@ -5,8 +5,8 @@
 #include "orthant/cli/network_options.hpp"
 #include "orthant/cli/parallel.hpp"
 #include "orthant/comm/agree.hpp"
-#include "orthant/data/file.hpp"
-#include "orthant/data/npy_dataset.hpp"
+#include "orthant/data/io/file.hpp"
+#include "orthant/data/sets/npy_dataset.hpp"
 #include "orthant/engine/engine.hpp"
 #include "orthant/train/loader.hpp"
 #include "orthant/train/memory.hpp"
@@ -35,18 +35,19 @@ struct StepArguments {
 
 /// The network for the mini-batch that the input file holds: N x C x D x H x W or N x C x H x W.
 model::Graph network_for(const StepArguments& arguments) {
-  const std::vector<std::int64_t> extents = data::NpyFile(arguments.input).extents();
+  const std::vector<std::int64_t> extents = data::formats::NpyFile(arguments.input).extents();
   if (extents.size() != 4 && extents.size() != 5) {
     fail(Exit::bad_data, "'{}' has shape {}; an input is NxCxDxHxW or NxCxHxW", arguments.input,
-         data::extents_text(extents));
+         data::formats::extents_text(extents));
   }
   for (const std::int64_t extent : extents) {
     if (extent < 1)
-      fail(Exit::bad_data, "'{}' has shape {}: there is nothing in it", arguments.input, data::extents_text(extents));
+      fail(Exit::bad_data, "'{}' has shape {}: there is nothing in it", arguments.input,
+           data::formats::extents_text(extents));
   }
   NetworkArguments network = arguments.network;
   network.mini_batch = extents.front();
-  network.input = data::extents_text({extents.begin() + 1, extents.end()});
+  network.input = data::formats::extents_text({extents.begin() + 1, extents.end()});
   return load(network);
 }
 
@@ -83,7 +84,7 @@ void run_step(const StepArguments& arguments, comm::Comm& comm) {
   const engine::EngineOptions options{.threads = threads_per_rank(arguments.parallel, comm.size()),
                                       .before_allocation = train::check_arena};
   const auto engine = comm::agree(comm, [&] {
-    const data::NpyDataset dataset({arguments.input}, {arguments.target}, train::sample_shape(graph));
+    const data::sets::NpyDataset dataset({arguments.input}, {arguments.target}, train::sample_shape(graph));
     auto made = std::make_unique<engine::Engine>(std::move(schedule), comm, options);
     if (arguments.weights.empty()) {
       train::initialise_weights(*made, graph, arguments.seed);
@@ -98,8 +99,8 @@ void run_step(const StepArguments& arguments, comm::Comm& comm) {
   const Json result = result_json(*engine, graph, arguments);
   comm::agree(comm, [&] {
     if (comm.rank() != 0) return;
-    data::make_directories(arguments.dump);
-    data::write_text(arguments.dump + "/result.json", result.dump(2) + "\n");
+    data::io::make_directories(arguments.dump);
+    data::io::write_text(arguments.dump + "/result.json", result.dump(2) + "\n");
   });
   train::save_output(*engine, job, arguments.dump + "/outputs.safetensors");
   if (!arguments.evaluate) train::save_gradients(*engine, job, arguments.dump + "/gradients.safetensors");

@@ -118,11 +118,12 @@ class RankEvents {
 
 }  // namespace
 
-std::unique_ptr<data::OutputFile> open_trace(const std::string& path, const comm::Comm& comm) {
-  return path.empty() || comm.rank() != 0 ? nullptr : std::make_unique<data::OutputFile>(path);
+std::unique_ptr<data::io::OutputFile> open_trace(const std::string& path, const comm::Comm& comm) {
+  return path.empty() || comm.rank() != 0 ? nullptr : std::make_unique<data::io::OutputFile>(path);
 }
 
-void write_trace(data::OutputFile* file, const engine::Engine& engine, const engine::Trace& trace, comm::Comm& comm) {
+void write_trace(data::io::OutputFile* file, const engine::Engine& engine, const engine::Trace& trace,
+                 comm::Comm& comm) {
   const std::int64_t first =
       trace.events.empty() ? std::numeric_limits<std::int64_t>::max() : trace.events.front().begin_ns;
   RankEvents events(engine, comm.rank(), comm::min(comm, first));

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "orthant/comm/comm.hpp"
-#include "orthant/data/file.hpp"
+#include "orthant/data/io/file.hpp"
 #include "orthant/engine/engine.hpp"
 
 #include <memory>
@@ -11,12 +11,13 @@ namespace orthant::train {
 
 /// The file a trace goes to, opened on rank 0 before the run: that it cannot be written must not turn out hours later.
 /// Nothing on other ranks or without a path.
-std::unique_ptr<data::OutputFile> open_trace(const std::string& path, const comm::Comm& comm);
+std::unique_ptr<data::io::OutputFile> open_trace(const std::string& path, const comm::Comm& comm);
 
 /// Collective. Rank 0 writes the traces of all ranks as Chrome trace JSON, readable in Perfetto. pid is the rank; the
 /// first row has one event per step with its implementation, flops and buffers, the rows below it the messages from
 /// their start to their finish.
-void write_trace(data::OutputFile* file, const engine::Engine& engine, const engine::Trace& trace, comm::Comm& comm);
+void write_trace(data::io::OutputFile* file, const engine::Engine& engine, const engine::Trace& trace,
+                 comm::Comm& comm);
 
 /// Room for `runs` runs, within reason, so that recording does not allocate.
 engine::Trace make_trace(const engine::Engine& engine, std::int64_t runs);

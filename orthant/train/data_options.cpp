@@ -43,17 +43,17 @@ std::vector<double> read_numbers(const Fields& fields, const std::string& key) {
   return numbers;
 }
 
-data::Normalise read_normalise(const Document& value, const std::string& origin) {
+data::sets::Normalise read_normalise(const Document& value, const std::string& origin) {
   static const Words known{"mean", "std"};
   const Fields fields(value, origin, known);
-  data::Normalise normalise{.mean = read_numbers(fields, "mean"), .deviation = read_numbers(fields, "std")};
+  data::sets::Normalise normalise{.mean = read_numbers(fields, "mean"), .deviation = read_numbers(fields, "std")};
   for (const double deviation : normalise.deviation) {
     if (!(deviation > 0)) fields.refuse(fields.need("std"), fmt::format("std is {}; it must be above 0", deviation));
   }
   return normalise;
 }
 
-data::Transform read_transform(const Document& value, const std::string& origin) {
+data::sets::Transform read_transform(const Document& value, const std::string& origin) {
   static const Words known{"log1p", "scale", "normalise"};
   if (value.kind == Document::Kind::scalar) {
     const Document map = as_map(value, "transform");
@@ -61,27 +61,27 @@ data::Transform read_transform(const Document& value, const std::string& origin)
     const Fields fields(map, origin, keys);
     if (fields.choice(value, "transform", known) != 0)
       fields.refuse(value, value.scalar + " needs numbers: {scale: 0.5}");
-    return data::Log1p{};
+    return data::sets::Log1p{};
   }
   const Fields fields(value, origin, known);
   if (value.entries.size() != 1) fields.refuse(value, "each transform is an entry of its own: [log1p, {scale: 0.5}]");
-  if (fields.find("scale") != nullptr) return data::Scale{fields.number("scale")};
+  if (fields.find("scale") != nullptr) return data::sets::Scale{fields.number("scale")};
   if (const Document* numbers = fields.find("normalise")) return read_normalise(*numbers, origin);
   fields.refuse(value, "log1p takes no value; write [log1p]");
 }
 
-std::vector<data::Transform> read_transforms(const Document& value, const std::string& origin) {
+std::vector<data::sets::Transform> read_transforms(const Document& value, const std::string& origin) {
   if (value.kind != Document::Kind::list) return {read_transform(value, origin)};
-  std::vector<data::Transform> transforms;
+  std::vector<data::sets::Transform> transforms;
   for (const Document& item : value.items) transforms.push_back(read_transform(item, origin));
   return transforms;
 }
 
-data::Augmentation read_augment(const Document& value, const std::string& origin) {
+data::sets::Augmentation read_augment(const Document& value, const std::string& origin) {
   static const Words known{"flip", "permute"};
   static const Words dims{"d", "h", "w"};
   const Fields fields(value, origin, known);
-  data::Augmentation augment{.flip = {}, .permute = fields.flag_or("permute", false)};
+  data::sets::Augmentation augment{.flip = {}, .permute = fields.flag_or("permute", false)};
   const Document* flip = fields.find("flip");
   if (flip == nullptr) return augment;
   const std::vector<Document> items = flip->kind == Document::Kind::list ? flip->items : std::vector<Document>{*flip};
@@ -119,7 +119,7 @@ DataOptions read_data(const Document& value, const std::string& origin) {
   data.hdf5 = {.input_key = word_or(fields, "input_key", ""),
                .target_key = word_or(fields, "target_key", ""),
                .axes = word_or(fields, "axes", "")};
-  if (!data.hdf5.axes.empty() && !data::parse_axes(data.hdf5.axes)) {
+  if (!data.hdf5.axes.empty() && !data::arrays::parse_axes(data.hdf5.axes)) {
     fields.refuse(fields.need("axes"), fmt::format("axes is '{}'; it must be DHWC, CDHW or DHW (2-D: HWC, CHW or HW), "
                                                    "with N in front if files hold many samples",
                                                    data.hdf5.axes));

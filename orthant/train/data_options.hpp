@@ -1,8 +1,8 @@
 #pragma once
 
-#include "orthant/data/hdf5_dataset.hpp"
-#include "orthant/data/orientation.hpp"
-#include "orthant/data/transform.hpp"
+#include "orthant/data/sets/hdf5_dataset.hpp"
+#include "orthant/data/sets/orientation.hpp"
+#include "orthant/data/sets/transform.hpp"
 #include "orthant/model/document.hpp"
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct DataOptions {
   std::uint64_t seed = 1;                    ///< synthetic
   std::vector<std::string> inputs, targets;  ///< npy: paths or patterns
   std::vector<std::string> files;            ///< hdf5: paths, patterns, directories or lists
-  data::Hdf5Options hdf5;
-  std::vector<data::Transform> transforms;
-  data::Augmentation augment;
+  data::sets::Hdf5Options hdf5;
+  std::vector<data::sets::Transform> transforms;
+  data::sets::Augmentation augment;
   bool shuffle = true;  ///< a new order every epoch
   enum class Store { automatic, memory, off };
   Store store = Store::automatic;  ///< automatic: in memory if the data are in files

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "orthant/comm/comm.hpp"
-#include "orthant/data/sample_store.hpp"
+#include "orthant/data/sets/sample_store.hpp"
 
 #include <deque>
 #include <memory>
@@ -16,10 +16,10 @@ class Delivery {
   /// `tag` is used by nobody else.
   Delivery(comm::Comm& comm, int tag) : comm_(comm), tag_(tag) {}
 
-  void add_send(int peer, const data::Held& from, const tensor::Box& part);
-  void add_receive(int peer, const data::Held& to, const tensor::Box& part);
+  void add_send(int peer, const data::sets::Held& from, const tensor::Box& part);
+  void add_receive(int peer, const data::sets::Held& to, const tensor::Box& part);
   /// Within this rank.
-  void add_copy(const data::Held& from, const data::Held& to, const tensor::Box& part);
+  void add_copy(const data::sets::Held& from, const data::sets::Held& to, const tensor::Box& part);
 
   /// Posts what was added; what is sent must be there.
   void start();
@@ -30,11 +30,11 @@ class Delivery {
 
  private:
   struct Copy {
-    data::Held from, to;
+    data::sets::Held from, to;
     tensor::Box part;
   };
   /// Memory for a part that is not in one piece where it comes from or goes to.
-  data::Held room_for(const tensor::Box& part);
+  data::sets::Held room_for(const tensor::Box& part);
 
   comm::Comm& comm_;
   int tag_;

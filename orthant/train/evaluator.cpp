@@ -2,7 +2,7 @@
 
 #include "orthant/base/checked.hpp"
 #include "orthant/comm/agree.hpp"
-#include "orthant/data/orientation.hpp"
+#include "orthant/data/sets/orientation.hpp"
 #include "orthant/train/memory.hpp"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ void Evaluator::copy_weights(engine::Engine& from) {
   }
 }
 
-void Evaluator::load(const data::Dataset& dataset, const EvaluatedBatch& batch) {
+void Evaluator::load(const data::sets::Dataset& dataset, const EvaluatedBatch& batch) {
   const schedule::Schedule& schedule = engine_->schedule();
   for (const schedule::Port& port : schedule.inputs) {
     for_each_sample(port, batch, [&](std::int64_t sample, const tensor::Box& box, const tensor::Layout& layout) {
@@ -66,7 +66,7 @@ void Evaluator::load(const data::Dataset& dataset, const EvaluatedBatch& batch) 
       if (tensor::is_dense(layout)) return dataset.read_input(sample, box, dense_part(buffer, layout));
       values_.resize(static_cast<std::size_t>(tensor::volume(box)));
       dataset.read_input(sample, box, values_);
-      data::turn<float>({}, values_, layout, buffer);
+      data::sets::turn<float>({}, values_, layout, buffer);
     });
   }
   // Targets are dense.
@@ -78,7 +78,7 @@ void Evaluator::load(const data::Dataset& dataset, const EvaluatedBatch& batch) 
   }
 }
 
-void Evaluator::run(const data::Dataset& dataset, const std::function<void(const EvaluatedBatch&)>& visit) {
+void Evaluator::run(const data::sets::Dataset& dataset, const std::function<void(const EvaluatedBatch&)>& visit) {
   const std::int64_t mini_batch = job_.graph.nodes.front().shape.n;
   for (std::int64_t first = 0; first < dataset.samples(); first += mini_batch) {
     const EvaluatedBatch batch{.first = first, .samples = std::min(mini_batch, dataset.samples() - first)};
@@ -88,7 +88,7 @@ void Evaluator::run(const data::Dataset& dataset, const std::function<void(const
   }
 }
 
-Scores Evaluator::score(const data::Dataset& dataset) {
+Scores Evaluator::score(const data::sets::Dataset& dataset) {
   ScoreSums sums(job_.graph);
   run(dataset, [&](const EvaluatedBatch& batch) { sums.add(*engine_, batch); });
   return sums.total(job_.comm);

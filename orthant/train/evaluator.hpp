@@ -1,6 +1,6 @@
 #pragma once
 
-#include "orthant/data/dataset.hpp"
+#include "orthant/data/sets/dataset.hpp"
 #include "orthant/train/job.hpp"
 #include "orthant/train/scores.hpp"
 
@@ -28,12 +28,12 @@ class Evaluator {
 
   /// Collective. Runs all samples in order, a mini-batch at a time, the last one filled up with its last sample, and
   /// calls `visit` after each on all ranks.
-  void run(const data::Dataset& dataset, const std::function<void(const EvaluatedBatch&)>& visit);
+  void run(const data::sets::Dataset& dataset, const std::function<void(const EvaluatedBatch&)>& visit);
   /// Collective. The scores of all samples.
-  Scores score(const data::Dataset& dataset);
+  Scores score(const data::sets::Dataset& dataset);
 
  private:
-  void load(const data::Dataset& dataset, const EvaluatedBatch& batch);
+  void load(const data::sets::Dataset& dataset, const EvaluatedBatch& batch);
 
   Job job_;
   std::unique_ptr<engine::Engine> engine_;

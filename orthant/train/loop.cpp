@@ -3,7 +3,7 @@
 #include "orthant/base/checked.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/comm/agree.hpp"
-#include "orthant/data/file.hpp"
+#include "orthant/data/io/file.hpp"
 #include "orthant/plan/strategy.hpp"
 #include "orthant/train/chrome_trace.hpp"
 #include "orthant/train/loader.hpp"
@@ -80,8 +80,8 @@ struct Record {
         log(directory.file("log.txt")),
         metrics(directory.file("metrics.csv"), session.graph.loss) {
     if (session.samples.validation()) validation.emplace(directory.file("validation.csv"));
-    data::write_text(directory.file("run.yaml"), model::to_text(to_document(run)));
-    if (session.plan.ranks > 1) data::write_text(directory.file("plan.json"), plan::to_json(session.plan) + "\n");
+    data::io::write_text(directory.file("run.yaml"), model::to_text(to_document(run)));
+    if (session.plan.ranks > 1) data::io::write_text(directory.file("plan.json"), plan::to_json(session.plan) + "\n");
   }
 
   RunDirectory directory;
@@ -131,7 +131,7 @@ bool stop_asked(comm::Comm& comm, const StopSignal& stop) {
 /// Collective. Null if the run has no validation.
 std::unique_ptr<Validation> make_validation(const Session& session, const Job& job, const TrainOptions& options,
                                             std::int64_t training_bytes) {
-  const data::Dataset* samples = session.samples.validation();
+  const data::sets::Dataset* samples = session.samples.validation();
   if (samples == nullptr) return nullptr;
   return std::make_unique<Validation>(*samples, job,
                                       EvaluatorOptions{.threads = options.threads,

@@ -1,9 +1,9 @@
 #include "orthant/train/new_samples.hpp"
 
 #include "orthant/base/error.hpp"
-#include "orthant/data/file_list.hpp"
-#include "orthant/data/hdf5_survey.hpp"
-#include "orthant/data/npy_dataset.hpp"
+#include "orthant/data/formats/hdf5_survey.hpp"
+#include "orthant/data/io/file_list.hpp"
+#include "orthant/data/sets/npy_dataset.hpp"
 
 namespace orthant::train {
 namespace {
@@ -21,27 +21,29 @@ bool is_npy(const std::string& path) {
 }  // namespace
 
 NewSamples::NewSamples(const std::vector<std::string>& words)
-    : paths_(data::list_files(words, {".h5", ".hdf5", ".npy"})), npy_(is_npy(paths_.front())) {
+    : paths_(data::io::list_files(words, {".h5", ".hdf5", ".npy"})), npy_(is_npy(paths_.front())) {
   for (const std::string& path : paths_) {
     if (is_npy(path) != npy_)
       fail(Exit::bad_data, "'{}' and '{}' are of different kinds; take one kind at a time", paths_.front(), path);
   }
 }
 
-std::string NewSamples::survey() const { return npy_ ? "" : data::outlines_text(data::survey_hdf5(paths_)); }
+std::string NewSamples::survey() const {
+  return npy_ ? "" : data::formats::outlines_text(data::formats::survey_hdf5(paths_));
+}
 
-std::unique_ptr<data::Dataset> NewSamples::open(const DataOptions& options, const data::SampleShape& shape,
-                                                const std::string& survey) const {
-  std::unique_ptr<data::Dataset> dataset;
+std::unique_ptr<data::sets::Dataset> NewSamples::open(const DataOptions& options, const data::sets::SampleShape& shape,
+                                                      const std::string& survey) const {
+  std::unique_ptr<data::sets::Dataset> dataset;
   if (npy_) {
-    dataset = std::make_unique<data::NpyDataset>(paths_, shape);
+    dataset = std::make_unique<data::sets::NpyDataset>(paths_, shape);
   } else {
-    data::Hdf5Options hdf5 = options.hdf5;
+    data::sets::Hdf5Options hdf5 = options.hdf5;
     hdf5.targets = false;
-    dataset = std::make_unique<data::Hdf5Dataset>(data::outlines_from_text(survey), hdf5, shape);
+    dataset = std::make_unique<data::sets::Hdf5Dataset>(data::formats::outlines_from_text(survey), hdf5, shape);
   }
   if (options.transforms.empty()) return dataset;
-  return std::make_unique<data::TransformedDataset>(std::move(dataset), options.transforms, shape);
+  return std::make_unique<data::sets::TransformedDataset>(std::move(dataset), options.transforms, shape);
 }
 
 }  // namespace orthant::train

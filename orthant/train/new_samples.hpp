@@ -1,6 +1,6 @@
 #pragma once
 
-#include "orthant/data/dataset.hpp"
+#include "orthant/data/sets/dataset.hpp"
 #include "orthant/train/data_options.hpp"
 
 #include <memory>
@@ -18,8 +18,9 @@ class NewSamples {
   /// What is to be known of the files before they are opened, as text: one rank finds it out for all.
   [[nodiscard]] std::string survey() const;
   /// Opens them, read and transformed as `options` say; throws Error where they do not fit the network.
-  [[nodiscard]] std::unique_ptr<data::Dataset> open(const DataOptions& options, const data::SampleShape& shape,
-                                                    const std::string& survey) const;
+  [[nodiscard]] std::unique_ptr<data::sets::Dataset> open(const DataOptions& options,
+                                                          const data::sets::SampleShape& shape,
+                                                          const std::string& survey) const;
 
  private:
   std::vector<std::string> paths_;

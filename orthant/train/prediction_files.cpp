@@ -36,7 +36,7 @@ bool has_sample(const tensor::Box& box, std::int64_t n) {
 
 }  // namespace
 
-std::vector<std::string> prediction_paths(const data::Dataset& dataset, const PredictionOptions& options) {
+std::vector<std::string> prediction_paths(const data::sets::Dataset& dataset, const PredictionOptions& options) {
   std::vector<std::string> paths;
   std::set<std::string> known;
   for (std::int64_t sample = 0; sample < dataset.samples(); ++sample) {
@@ -56,14 +56,16 @@ PredictionFiles::PredictionFiles(const Job& job, engine::Engine& engine, std::ve
     boxes_.push_back(comm::all_gather(job.comm, port.box));
 }
 
-std::unique_ptr<data::VolumeFile> PredictionFiles::open(const std::string& path) const {
-  data::VolumeExtents extents{.type = options_.labels ? data::NumberType::u8 : data::NumberType::f32,
-                              .shape = job_.graph.nodes.back().shape,
-                              .spatial_count = job_.graph.spatial_count,
-                              .has_channels = !options_.labels};
+std::unique_ptr<data::formats::VolumeFile> PredictionFiles::open(const std::string& path) const {
+  data::formats::VolumeExtents extents{
+      .type = options_.labels ? data::arrays::NumberType::u8 : data::arrays::NumberType::f32,
+      .shape = job_.graph.nodes.back().shape,
+      .spatial_count = job_.graph.spatial_count,
+      .has_channels = !options_.labels};
   extents.shape.n = 1;
   if (options_.labels) extents.shape.c = 1;
-  return options_.nifti ? data::make_nifti_volume(path, extents) : data::make_hdf5_volume(path, extents);
+  return options_.nifti ? data::formats::make_nifti_volume(path, extents)
+                        : data::formats::make_hdf5_volume(path, extents);
 }
 
 /// Puts a plane of this rank's predictions, or of their classes, into `plane_`.
@@ -88,7 +90,7 @@ void PredictionFiles::pack_plane(std::size_t index, std::int64_t n, std::int64_t
   }
 }
 
-void PredictionFiles::write_sample(std::int64_t n, data::VolumeFile* file) {
+void PredictionFiles::write_sample(std::int64_t n, data::formats::VolumeFile* file) {
   for (std::size_t port = 0; port < boxes_.size(); ++port) {
     for (int rank = 0; rank < job_.comm.size(); ++rank) {
       tensor::Box box = boxes_[port][static_cast<std::size_t>(rank)];

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "orthant/data/dataset.hpp"
-#include "orthant/data/volume_file.hpp"
+#include "orthant/data/formats/volume_file.hpp"
+#include "orthant/data/sets/dataset.hpp"
 #include "orthant/train/job.hpp"
 #include "orthant/train/scores.hpp"
 
@@ -17,7 +17,7 @@ struct PredictionOptions {
 };
 
 /// The path of every sample's prediction: named after the sample. Throws Error if two would have the same.
-std::vector<std::string> prediction_paths(const data::Dataset& dataset, const PredictionOptions& options);
+std::vector<std::string> prediction_paths(const data::sets::Dataset& dataset, const PredictionOptions& options);
 
 /// Whole predicted volumes, a file per sample, out of the boxes that ranks have.
 class PredictionFiles {
@@ -29,8 +29,8 @@ class PredictionFiles {
   void write(const EvaluatedBatch& batch);
 
  private:
-  [[nodiscard]] std::unique_ptr<data::VolumeFile> open(const std::string& path) const;
-  void write_sample(std::int64_t n, data::VolumeFile* file);
+  [[nodiscard]] std::unique_ptr<data::formats::VolumeFile> open(const std::string& path) const;
+  void write_sample(std::int64_t n, data::formats::VolumeFile* file);
   void pack_plane(std::size_t index, std::int64_t n, std::int64_t d);
 
   Job job_;

@@ -4,7 +4,8 @@
 
 namespace orthant::train {
 
-Prefetch::Prefetch(const data::Dataset& dataset, const data::SampleShape& shape) : dataset_(dataset), shape_(shape) {}
+Prefetch::Prefetch(const data::sets::Dataset& dataset, const data::sets::SampleShape& shape)
+    : dataset_(dataset), shape_(shape) {}
 
 Prefetch::~Prefetch() { drop(); }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "orthant/data/dataset.hpp"
-#include "orthant/data/intake.hpp"
+#include "orthant/data/sets/dataset.hpp"
+#include "orthant/data/sets/intake.hpp"
 
 #include <future>
 #include <span>
@@ -12,7 +12,7 @@ namespace orthant::train {
 /// A box to be read, and where to.
 struct Read {
   std::int64_t epoch = 0, sample = 0;
-  data::Part part = data::Part::source;
+  data::sets::Part part = data::sets::Part::source;
   tensor::Box box;
   std::span<std::byte> into;
 };
@@ -20,7 +20,7 @@ struct Read {
 /// Reads boxes in a thread of its own while others compute. The thread is there only while there is something to read.
 class Prefetch {
  public:
-  Prefetch(const data::Dataset& dataset, const data::SampleShape& shape);
+  Prefetch(const data::sets::Dataset& dataset, const data::sets::SampleShape& shape);
   Prefetch(const Prefetch&) = delete;
   Prefetch& operator=(const Prefetch&) = delete;
   /// Waits for the thread.
@@ -40,8 +40,8 @@ class Prefetch {
  private:
   [[nodiscard]] std::vector<std::int64_t> read_all() const;
 
-  const data::Dataset& dataset_;
-  data::SampleShape shape_;
+  const data::sets::Dataset& dataset_;
+  data::sets::SampleShape shape_;
   std::vector<Read> reads_;
   std::future<std::vector<std::int64_t>> reading_;  ///< bytes of each
 };

@@ -1,7 +1,7 @@
 #include "orthant/train/run_data.hpp"
 
 #include "orthant/comm/agree.hpp"
-#include "orthant/data/subset.hpp"
+#include "orthant/data/sets/subset.hpp"
 #include "orthant/train/loader.hpp"
 #include "orthant/train/split.hpp"
 
@@ -29,9 +29,9 @@ RunData::RunData(const RunFile& run, const model::Graph& graph, const RunSurvey&
     validation_ = open_data(validation_data(run.validation, run.data), graph, survey.validation);
   } else if (run.validation.any()) {
     Split split = split_samples(*all_, run.validation.fraction, run.seed);
-    training_ = std::make_unique<data::SubsetDataset>(*all_, std::move(split.training));
+    training_ = std::make_unique<data::sets::SubsetDataset>(*all_, std::move(split.training));
     again_ = open_data(run.data, graph, survey.data);
-    validation_ = std::make_unique<data::SubsetDataset>(*again_, std::move(split.validation));
+    validation_ = std::make_unique<data::sets::SubsetDataset>(*again_, std::move(split.validation));
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "orthant/comm/comm.hpp"
-#include "orthant/data/dataset.hpp"
+#include "orthant/data/sets/dataset.hpp"
 #include "orthant/train/run_file.hpp"
 
 #include <memory>
@@ -24,15 +24,15 @@ class RunData {
   RunData(const RunFile& run, const model::Graph& graph, const RunSurvey& survey);
 
   /// All that `data` names.
-  [[nodiscard]] const data::Dataset& all() const { return *all_; }
+  [[nodiscard]] const data::sets::Dataset& all() const { return *all_; }
   /// What is left of it to train on.
-  [[nodiscard]] const data::Dataset& training() const { return training_ ? *training_ : *all_; }
+  [[nodiscard]] const data::sets::Dataset& training() const { return training_ ? *training_ : *all_; }
   /// Null if the run has no validation.
-  [[nodiscard]] const data::Dataset* validation() const { return validation_.get(); }
+  [[nodiscard]] const data::sets::Dataset* validation() const { return validation_.get(); }
 
  private:
   /// The validation part reads through data of its own, so that bytes read are counted apart.
-  std::unique_ptr<data::Dataset> all_, again_, training_, validation_;
+  std::unique_ptr<data::sets::Dataset> all_, again_, training_, validation_;
 };
 
 }  // namespace orthant::train

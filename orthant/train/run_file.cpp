@@ -2,7 +2,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
-#include "orthant/data/file.hpp"
+#include "orthant/data/io/file.hpp"
 #include "orthant/train/run_fields.hpp"
 
 #include <limits>
@@ -101,7 +101,7 @@ RunFile read_run(const Document& document, const std::string& origin) {
 }
 
 RunFile load_run(const std::string& path, const std::vector<std::string>& overrides) {
-  Document document = model::parse_document(data::read_text(path), path);
+  Document document = model::parse_document(data::io::read_text(path), path);
   for (const std::string& text : overrides) apply_override(document, text);
   return read_run(document, path);
 }

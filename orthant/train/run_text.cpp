@@ -68,16 +68,17 @@ Document list_of(const std::vector<double>& numbers) {
   return list;
 }
 
-Document transform_document(const data::Transform& transform) {
-  if (const auto* scale = std::get_if<data::Scale>(&transform)) return Writer().put("scale", scale->factor).document();
-  if (const auto* normalise = std::get_if<data::Normalise>(&transform)) {
+Document transform_document(const data::sets::Transform& transform) {
+  if (const auto* scale = std::get_if<data::sets::Scale>(&transform))
+    return Writer().put("scale", scale->factor).document();
+  if (const auto* normalise = std::get_if<data::sets::Normalise>(&transform)) {
     const Writer numbers = Writer().put("mean", list_of(normalise->mean)).put("std", list_of(normalise->deviation));
     return Writer().put("normalise", numbers.document()).document();
   }
   return scalar("log1p");
 }
 
-Document augment_document(const data::Augmentation& augment) {
+Document augment_document(const data::sets::Augmentation& augment) {
   std::vector<std::string> flips;
   for (std::size_t i = 0; i < 3; ++i) {
     if (augment.flip.at(i)) flips.emplace_back(tensor::name_of(tensor::spatial_dims.at(i)));
@@ -99,7 +100,7 @@ Document data_document(const DataOptions& data) {
   if (!data.hdf5.axes.empty()) map.put("axes", data.hdf5.axes);
   if (!data.transforms.empty()) {
     Document list{.kind = Document::Kind::list, .line = 0, .scalar = {}, .items = {}, .entries = {}};
-    for (const data::Transform& transform : data.transforms) list.items.push_back(transform_document(transform));
+    for (const data::sets::Transform& transform : data.transforms) list.items.push_back(transform_document(transform));
     map.put("transforms", std::move(list));
   }
   if (data.augment.any()) map.put("augment", augment_document(data.augment));

@@ -11,8 +11,8 @@
 namespace orthant::train {
 namespace {
 
-using data::Held;
-using data::Take;
+using data::sets::Held;
+using data::sets::Take;
 using tensor::Box;
 
 /// Collective. What all ranks take, in the order of the ranks.
@@ -56,7 +56,7 @@ SampleFeed::SampleFeed(const Loader& loader, engine::Engine& engine, comm::Comm&
       delivery_(comm, free_tag(engine.schedule(), comm)),
       ready_(slots_.size()) {
   decide_store(options);
-  comm::agree(comm, [&] { staging_ = data::LargeBlock(intake_.bytes(comm.rank(), intake_.mini_batch())); });
+  comm::agree(comm, [&] { staging_ = data::io::LargeBlock(intake_.bytes(comm.rank(), intake_.mini_batch())); });
 }
 
 void SampleFeed::decide_store(const FeedOptions& options) {
@@ -72,10 +72,10 @@ void SampleFeed::decide_store(const FeedOptions& options) {
   }
   if (size_.samples == 0) return;
   comm::agree(comm_, [&] {
-    data::Filling filling{.order = stream_.order(0),
-                          .kept = size_.samples,
-                          .shape = stream_.shape(),
-                          .orientation = [this](std::int64_t sample) { return stream_.orientation(0, sample); }};
+    data::sets::Filling filling{.order = stream_.order(0),
+                                .kept = size_.samples,
+                                .shape = stream_.shape(),
+                                .orientation = [this](std::int64_t sample) { return stream_.orientation(0, sample); }};
     store_.emplace(intake_, std::move(filling), comm_.rank());
   });
 }
@@ -87,7 +87,7 @@ EpochIo& SampleFeed::epoch(std::int64_t epoch) {
 }
 
 Held SampleFeed::staging(const Take& take, const Box& box) const {
-  return {{staging_.data() + take.offset_bytes, static_cast<std::size_t>(data::box_bytes(box))}, box};
+  return {{staging_.data() + take.offset_bytes, static_cast<std::size_t>(data::sets::box_bytes(box))}, box};
 }
 
 void SampleFeed::read(const Draw& draw, const Take& take, bool keep) {
@@ -100,7 +100,7 @@ void SampleFeed::read(const Draw& draw, const Take& take, bool keep) {
 /// A box of this rank out of memory, its own or others'.
 void SampleFeed::fetch(const Draw& draw, const Take& take) {
   const Box box = stream_.source(draw, take.part, take.box);
-  const std::vector<data::Piece> pieces = store_->pieces(draw.sample, take.part, box, take.rank);
+  const std::vector<data::sets::Piece> pieces = store_->pieces(draw.sample, take.part, box, take.rank);
   Ready& ready = ready_[static_cast<std::size_t>(take.index)];
   const Take& first = *pieces.front().holder;
   if (first.rank == take.rank && store_->kept_box(draw.sample, first) == box) {
@@ -109,7 +109,7 @@ void SampleFeed::fetch(const Draw& draw, const Take& take) {
   }
   const Held to = staging(take, box);
   ready = {to.bytes, draw.orientation};
-  for (const data::Piece& piece : pieces) {
+  for (const data::sets::Piece& piece : pieces) {
     if (piece.holder->rank == take.rank) {
       delivery_.add_copy(store_->held(draw.sample, *piece.holder), to, piece.box);
     } else {
@@ -121,10 +121,10 @@ void SampleFeed::fetch(const Draw& draw, const Take& take) {
 /// What this rank keeps of another's box.
 void SampleFeed::give(const Draw& draw, const Take& take) {
   const Box box = stream_.source(draw, take.part, take.box);
-  for (const data::Piece& piece : store_->pieces(draw.sample, take.part, box, take.rank)) {
+  for (const data::sets::Piece& piece : store_->pieces(draw.sample, take.part, box, take.rank)) {
     if (piece.holder->rank != comm_.rank()) continue;
     delivery_.add_send(take.rank, store_->held(draw.sample, *piece.holder), piece.box);
-    epoch(draw.epoch).store_bytes_sent += data::box_bytes(piece.box);
+    epoch(draw.epoch).store_bytes_sent += data::sets::box_bytes(piece.box);
   }
 }
 

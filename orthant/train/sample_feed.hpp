@@ -55,16 +55,16 @@ class SampleFeed {
   /// Where the box for a slot is when it is there.
   struct Ready {
     std::span<const std::byte> bytes;
-    data::Orientation orientation;
+    data::sets::Orientation orientation;
   };
 
   void decide_store(const FeedOptions& options);
   void prepare(std::int64_t step);
-  void read(const Draw& draw, const data::Take& take, bool keep);
-  void fetch(const Draw& draw, const data::Take& take);
-  void give(const Draw& draw, const data::Take& take);
+  void read(const Draw& draw, const data::sets::Take& take, bool keep);
+  void fetch(const Draw& draw, const data::sets::Take& take);
+  void give(const Draw& draw, const data::sets::Take& take);
   void wait();
-  [[nodiscard]] data::Held staging(const data::Take& take, const tensor::Box& box) const;
+  [[nodiscard]] data::sets::Held staging(const data::sets::Take& take, const tensor::Box& box) const;
   EpochIo& epoch(std::int64_t epoch);
 
   engine::Engine& engine_;
@@ -72,10 +72,10 @@ class SampleFeed {
   std::int64_t steps_;
   SampleStream stream_;
   std::vector<Slot> slots_;
-  data::Intake intake_;
-  std::optional<data::SampleStore> store_;
+  data::sets::Intake intake_;
+  std::optional<data::sets::SampleStore> store_;
   StoreSize size_;
-  data::LargeBlock staging_;  ///< a mini-batch that is not kept
+  data::io::LargeBlock staging_;  ///< a mini-batch that is not kept
   Prefetch prefetch_;
   Delivery delivery_;
   std::vector<Read> reads_;

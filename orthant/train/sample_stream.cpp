@@ -7,7 +7,7 @@
 
 namespace orthant::train {
 
-SampleStream::SampleStream(const data::SampleShape& shape, std::int64_t samples, const StreamOptions& options)
+SampleStream::SampleStream(const data::sets::SampleShape& shape, std::int64_t samples, const StreamOptions& options)
     : shape_(shape), samples_(samples), options_(options) {}
 
 std::vector<std::int64_t> SampleStream::order(std::int64_t epoch) const {
@@ -19,8 +19,9 @@ std::vector<std::int64_t> SampleStream::order(std::int64_t epoch) const {
   return order;
 }
 
-data::Orientation SampleStream::orientation(std::int64_t epoch, std::int64_t sample) const {
-  return data::orientation_of(options_.augment, {.seed = options_.seed, .epoch = epoch, .sample = sample}, shape_);
+data::sets::Orientation SampleStream::orientation(std::int64_t epoch, std::int64_t sample) const {
+  return data::sets::orientation_of(options_.augment, {.seed = options_.seed, .epoch = epoch, .sample = sample},
+                                    shape_);
 }
 
 Draw SampleStream::at(std::int64_t position) {
@@ -31,8 +32,8 @@ Draw SampleStream::at(std::int64_t position) {
   return {.epoch = epoch, .sample = sample, .orientation = orientation(epoch, sample)};
 }
 
-tensor::Box SampleStream::source(const Draw& draw, data::Part part, const tensor::Box& box) const {
-  return data::source_box(draw.orientation, box, part == data::Part::source ? shape_.input : shape_.target);
+tensor::Box SampleStream::source(const Draw& draw, data::sets::Part part, const tensor::Box& box) const {
+  return data::sets::source_box(draw.orientation, box, part == data::sets::Part::source ? shape_.input : shape_.target);
 }
 
 }  // namespace orthant::train

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "orthant/data/intake.hpp"
-#include "orthant/data/orientation.hpp"
+#include "orthant/data/sets/intake.hpp"
+#include "orthant/data/sets/orientation.hpp"
 
 #include <array>
 #include <cstdint>
@@ -13,29 +13,29 @@ namespace orthant::train {
 struct StreamOptions {
   bool shuffle = false;
   std::uint64_t seed = 0;
-  data::Augmentation augment{};
+  data::sets::Augmentation augment{};
 };
 
 /// One sample of the stream.
 struct Draw {
   std::int64_t epoch = 0, sample = 0;
-  data::Orientation orientation{};
+  data::sets::Orientation orientation{};
 };
 
 /// The samples one after the other, epoch after epoch without end: each epoch has every sample once, in an order of its
 /// own. Mini-batches are cut from it, so that one may have the end of an epoch and the beginning of the next.
 class SampleStream {
  public:
-  SampleStream(const data::SampleShape& shape, std::int64_t samples, const StreamOptions& options);
+  SampleStream(const data::sets::SampleShape& shape, std::int64_t samples, const StreamOptions& options);
 
   [[nodiscard]] std::int64_t samples() const { return samples_; }
-  [[nodiscard]] const data::SampleShape& shape() const { return shape_; }
+  [[nodiscard]] const data::sets::SampleShape& shape() const { return shape_; }
   [[nodiscard]] Draw at(std::int64_t position);
   /// The samples of an epoch in their order.
   [[nodiscard]] std::vector<std::int64_t> order(std::int64_t epoch) const;
-  [[nodiscard]] data::Orientation orientation(std::int64_t epoch, std::int64_t sample) const;
+  [[nodiscard]] data::sets::Orientation orientation(std::int64_t epoch, std::int64_t sample) const;
   /// The box of the sample that `box` of the turned sample is made of.
-  [[nodiscard]] tensor::Box source(const Draw& draw, data::Part part, const tensor::Box& box) const;
+  [[nodiscard]] tensor::Box source(const Draw& draw, data::sets::Part part, const tensor::Box& box) const;
 
  private:
   struct Epoch {
@@ -43,7 +43,7 @@ class SampleStream {
     std::vector<std::int64_t> order;
   };
 
-  data::SampleShape shape_;
+  data::sets::SampleShape shape_;
   std::int64_t samples_;
   StreamOptions options_;
   std::array<Epoch, 2> known_;  ///< even and odd: those that a mini-batch may meet

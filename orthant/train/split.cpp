@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t stream = 0x7A11D;
 
 /// The number of every sample's group, counted in the order in which they appear.
-std::vector<std::size_t> groups_of(const data::Dataset& dataset) {
+std::vector<std::size_t> groups_of(const data::sets::Dataset& dataset) {
   std::map<std::string, std::size_t> known;
   std::vector<std::size_t> groups;
   for (std::int64_t sample = 0; sample < dataset.samples(); ++sample)
@@ -52,7 +52,7 @@ std::string group_of(const std::string& name) {
   return name;
 }
 
-Split split_samples(const data::Dataset& dataset, double fraction, std::uint64_t seed) {
+Split split_samples(const data::sets::Dataset& dataset, double fraction, std::uint64_t seed) {
   const std::vector<std::size_t> groups = groups_of(dataset);
   const std::size_t count = groups.empty() ? 0 : *std::max_element(groups.begin(), groups.end()) + 1;
   if (count < 2) {

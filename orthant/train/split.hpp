@@ -1,6 +1,6 @@
 #pragma once
 
-#include "orthant/data/dataset.hpp"
+#include "orthant/data/sets/dataset.hpp"
 
 #include <cstdint>
 #include <string>
@@ -19,6 +19,6 @@ std::string group_of(const std::string& name);
 
 /// Sets aside `fraction` of the groups, rounded, at least one and not all of them; a function of names and seed.
 /// Throws Error if there is only one group.
-Split split_samples(const data::Dataset& dataset, double fraction, std::uint64_t seed);
+Split split_samples(const data::sets::Dataset& dataset, double fraction, std::uint64_t seed);
 
 }  // namespace orthant::train

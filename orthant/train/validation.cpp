@@ -8,7 +8,7 @@
 
 namespace orthant::train {
 
-Validation::Validation(const data::Dataset& dataset, const Job& job, const EvaluatorOptions& options)
+Validation::Validation(const data::sets::Dataset& dataset, const Job& job, const EvaluatorOptions& options)
     : dataset_(dataset), evaluator_(job, options) {}
 
 const Scores& Validation::run(std::int64_t step, engine::Engine& training) {

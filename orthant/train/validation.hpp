@@ -11,7 +11,7 @@ namespace orthant::train {
 class Validation {
  public:
   /// Collective. Makes an engine of its own; `dataset` must outlive this.
-  Validation(const data::Dataset& dataset, const Job& job, const EvaluatorOptions& options);
+  Validation(const data::sets::Dataset& dataset, const Job& job, const EvaluatorOptions& options);
 
   /// Collective. The scores with the weights that `training` has now. Throws CollectiveError if the loss is not finite.
   const Scores& run(std::int64_t step, engine::Engine& training);
@@ -25,7 +25,7 @@ class Validation {
   [[nodiscard]] std::int64_t best_step() const { return best_step_; }
 
  private:
-  const data::Dataset& dataset_;
+  const data::sets::Dataset& dataset_;
   Evaluator evaluator_;
   std::optional<Scores> last_, best_;
   std::int64_t last_step_ = 0, best_step_ = -1;

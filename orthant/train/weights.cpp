@@ -3,8 +3,8 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/comm/typed.hpp"
-#include "orthant/data/npy.hpp"
-#include "orthant/data/safetensors.hpp"
+#include "orthant/data/formats/npy.hpp"
+#include "orthant/data/formats/safetensors.hpp"
 #include "orthant/engine/parameter_order.hpp"
 #include "orthant/model/init.hpp"
 #include "orthant/plan/share.hpp"
@@ -28,7 +28,8 @@ std::string list_text(const std::vector<std::string>& names) {
 
 bool is_counter(const std::string& name) { return name.ends_with("num_batches_tracked"); }
 
-void check_names(const data::SafetensorsFile& file, const schedule::Schedule& schedule, const std::string& network) {
+void check_names(const data::formats::SafetensorsFile& file, const schedule::Schedule& schedule,
+                 const std::string& network) {
   std::vector<std::string> missing;
   std::vector<std::string> extra;
   for (const auto& entry : schedule.parameters) {
@@ -114,7 +115,8 @@ std::vector<float> collected(engine::Engine& engine, const Job& job, const std::
   return file;
 }
 
-data::TensorSource tensor_source(std::string name, std::vector<std::int64_t> extents, std::vector<float> items) {
+data::formats::TensorSource tensor_source(std::string name, std::vector<std::int64_t> extents,
+                                          std::vector<float> items) {
   return {std::move(name), std::move(extents),
           [items = std::move(items)](std::span<float> into) { std::copy(items.begin(), items.end(), into.begin()); }};
 }
@@ -151,8 +153,9 @@ void collect_parameter(engine::Engine& engine, const Job& job, const schedule::P
 /// Collective. Rank 0 writes the parameters that `buffer_of` gives a buffer on some rank, then `others`.
 template <class Wanted, class BufferOf>
 void save_parameters(engine::Engine& engine, const Job& job, const std::string& path, Wanted wanted, BufferOf buffer_of,
-                     std::vector<data::TensorSource> others, const std::map<std::string, std::string>& metadata) {
-  std::vector<data::TensorSource> tensors;
+                     std::vector<data::formats::TensorSource> others,
+                     const std::map<std::string, std::string>& metadata) {
+  std::vector<data::formats::TensorSource> tensors;
   for (const auto& entry : engine.schedule().parameters) {
     if (!wanted(entry.parameter)) continue;
     if (job.comm.rank() != 0) {
@@ -163,8 +166,8 @@ void save_parameters(engine::Engine& engine, const Job& job, const std::string& 
                        [&](std::span<float> into) { collect_parameter(engine, job, entry, buffer_of(entry), into); }});
   }
   if (job.comm.rank() != 0) return;
-  for (data::TensorSource& other : others) tensors.push_back(std::move(other));
-  data::write_safetensors(path, tensors, metadata);
+  for (data::formats::TensorSource& other : others) tensors.push_back(std::move(other));
+  data::formats::write_safetensors(path, tensors, metadata);
 }
 
 }  // namespace
@@ -180,15 +183,15 @@ void initialise_weights(engine::Engine& engine, const model::Graph& graph, std::
 }
 
 void load_weights(engine::Engine& engine, const model::Graph& graph, const std::string& path) {
-  const data::SafetensorsFile file(path);
+  const data::formats::SafetensorsFile file(path);
   check_names(file, engine.schedule(), graph.name);
   std::vector<float> values;
   for (const auto& parameter : engine.schedule().parameters) {
     const std::string& name = parameter.parameter.name;
     const std::vector<std::int64_t>& extents = file.tensors().at(name).extents;
     if (extents != parameter.parameter.extents) {
-      fail(Exit::bad_data, "'{}': tensor '{}' has shape {}, but {} wants {}", path, name, data::extents_text(extents),
-           graph.name, data::extents_text(parameter.parameter.extents));
+      fail(Exit::bad_data, "'{}': tensor '{}' has shape {}, but {} wants {}", path, name,
+           data::formats::extents_text(extents), graph.name, data::formats::extents_text(parameter.parameter.extents));
     }
     if (parameter.value < 0) continue;
     values.resize(static_cast<std::size_t>(model::count(parameter.parameter)));
@@ -206,7 +209,7 @@ void save_weights(engine::Engine& engine, const Job& job, const std::string& pat
 
 void save_gradients(engine::Engine& engine, const Job& job, const std::string& path) {
   const schedule::Schedule& schedule = engine.schedule();
-  std::vector<data::TensorSource> others;
+  std::vector<data::formats::TensorSource> others;
   const bool input = comm::max(job.comm, schedule.input_gradients.empty() ? 0 : 1) == 1;
   if (input) {
     const tensor::Shape& shape = job.graph.nodes.front().shape;
@@ -222,8 +225,8 @@ void save_output(engine::Engine& engine, const Job& job, const std::string& path
   const tensor::Shape& shape = job.graph.nodes.back().shape;
   std::vector<float> items = collected(engine, job, engine.schedule().outputs, shape);
   if (job.comm.rank() != 0) return;
-  data::write_safetensors(path,
-                          {tensor_source("output", file_extents(shape, job.graph.spatial_count), std::move(items))});
+  data::formats::write_safetensors(
+      path, {tensor_source("output", file_extents(shape, job.graph.spatial_count), std::move(items))});
 }
 
 }  // namespace orthant::train

@@ -1,17 +1,17 @@
-#include "orthant/data/axes.hpp"
+#include "orthant/data/arrays/axes.hpp"
 
 #include <gtest/gtest.h>
 
 namespace orthant {
 namespace {
 
-using data::Axes;
-using data::AxesWanted;
+using data::arrays::Axes;
+using data::arrays::AxesWanted;
 using Extents = std::vector<std::int64_t>;
 
 std::vector<std::string> found(const Extents& extents, const AxesWanted& wanted) {
   std::vector<std::string> texts;
-  for (const Axes& axes : data::matching_axes(extents, wanted)) texts.push_back(data::to_text(axes));
+  for (const Axes& axes : data::arrays::matching_axes(extents, wanted)) texts.push_back(data::arrays::to_text(axes));
   return texts;
 }
 
@@ -46,8 +46,8 @@ TEST(Axes, AreFoundFromExtents) {
 
 TEST(Axes, AreParsedFromText) {
   for (const char* text : {"DHWC", "CDHW", "NDHWC", "NCDHW", "DHW", "HWC", "CHW", "NHW"})
-    EXPECT_EQ(data::to_text(data::parse_axes(text).value()), text);
-  for (const char* text : {"", "WHDC", "dhwc", "DCHW", "N"}) EXPECT_FALSE(data::parse_axes(text)) << text;
+    EXPECT_EQ(data::arrays::to_text(data::arrays::parse_axes(text).value()), text);
+  for (const char* text : {"", "WHDC", "dhwc", "DCHW", "N"}) EXPECT_FALSE(data::arrays::parse_axes(text)) << text;
 }
 
 }  // namespace

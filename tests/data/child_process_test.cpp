@@ -1,4 +1,4 @@
-#include "orthant/data/child_process.hpp"
+#include "orthant/data/io/child_process.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,11 +11,11 @@
 namespace orthant {
 namespace {
 
-using data::ChildResult;
+using data::io::ChildResult;
 
 TEST(ChildProcess, GivesALinePerItem) {
   const std::vector<ChildResult> results =
-      data::run_in_child(1000, [](std::size_t i) { return std::string(i % 300, 'x') + std::to_string(i); });
+      data::io::run_in_child(1000, [](std::size_t i) { return std::string(i % 300, 'x') + std::to_string(i); });
 
   ASSERT_EQ(results.size(), 1000U);
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -25,7 +25,7 @@ TEST(ChildProcess, GivesALinePerItem) {
 }
 
 TEST(ChildProcess, ADeathCostsOneItem) {
-  const std::vector<ChildResult> results = data::run_in_child(5, [](std::size_t i) {
+  const std::vector<ChildResult> results = data::io::run_in_child(5, [](std::size_t i) {
     if (i == 1) std::raise(SIGSEGV);
     if (i == 2) std::abort();
     if (i == 4) std::_Exit(3);
@@ -41,7 +41,7 @@ TEST(ChildProcess, ADeathCostsOneItem) {
 }
 
 TEST(ChildProcess, LimitsMemoryAndTime) {
-  const std::vector<ChildResult> results = data::run_in_child(
+  const std::vector<ChildResult> results = data::io::run_in_child(
       2,
       [](std::size_t i) {
         if (i == 0) {

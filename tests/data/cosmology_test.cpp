@@ -1,10 +1,10 @@
-#include "orthant/data/cosmology.hpp"
+#include "orthant/data/generate/cosmology.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace orthant::data {
+namespace orthant::data::generate {
 namespace {
 
 /// D'' + (3/a + dlnH/da) D' = 3/2 Omega_m / (a^5 (H/H0)^2) D, by Runge and Kutta from deep in the matter era.
@@ -55,4 +55,4 @@ TEST(Cosmology, MatterRulesEarly) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::generate

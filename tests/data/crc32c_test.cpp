@@ -1,4 +1,4 @@
-#include "orthant/data/crc32c.hpp"
+#include "orthant/data/io/crc32c.hpp"
 
 #include "tests/data/temporary.hpp"
 
@@ -6,7 +6,7 @@ namespace orthant {
 namespace {
 
 std::uint32_t sum(const std::string& text, std::uint32_t before = 0) {
-  return data::crc32c(std::as_bytes(std::span(text)), before);
+  return data::io::crc32c(std::as_bytes(std::span(text)), before);
 }
 
 /// Bit by bit, by the definition.
@@ -36,8 +36,8 @@ TEST(Crc32c, OfAFile) {
   const test::TemporaryDirectory folder;
   const std::string text(3'000'001, 'x');
 
-  EXPECT_EQ(data::crc32c_of_file(folder.write("a", text)), slow_sum(text));
-  EXPECT_EQ(data::crc32c_of_file(folder.write("b", "")), 0U);
+  EXPECT_EQ(data::io::crc32c_of_file(folder.write("a", text)), slow_sum(text));
+  EXPECT_EQ(data::io::crc32c_of_file(folder.write("b", "")), 0U);
 }
 
 }  // namespace

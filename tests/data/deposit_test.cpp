@@ -1,4 +1,4 @@
-#include "orthant/data/deposit.hpp"
+#include "orthant/data/generate/deposit.hpp"
 
 #include "orthant/base/random.hpp"
 #include "orthant/comm/alone.hpp"
@@ -10,7 +10,7 @@
 #include <numbers>
 #include <numeric>
 
-namespace orthant::data {
+namespace orthant::data::generate {
 namespace {
 
 constexpr std::int64_t size = 12;
@@ -132,4 +132,4 @@ TEST(Deposit, HasTheSameBitsOnAnyNumberOfRanksAndThreads) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::generate

@@ -1,7 +1,7 @@
-#include "orthant/data/displacement.hpp"
+#include "orthant/data/generate/displacement.hpp"
 
 #include "orthant/comm/alone.hpp"
-#include "orthant/data/modes.hpp"
+#include "orthant/data/generate/modes.hpp"
 #include "tests/support/thread_comm.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace orthant::data {
+namespace orthant::data::generate {
 namespace {
 
 constexpr std::int64_t size = 24;
@@ -101,4 +101,4 @@ TEST(Displacement, HasTheSameBitsOnAnyNumberOfRanks) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::generate

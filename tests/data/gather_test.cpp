@@ -1,4 +1,4 @@
-#include "orthant/data/gather.hpp"
+#include "orthant/data/arrays/gather.hpp"
 
 #include "orthant/base/random.hpp"
 #include "tests/data/temporary.hpp"
@@ -16,7 +16,7 @@ using tensor::Shape;
 /// A stored tensor in memory whose items count up in the file's order.
 struct Source {
   Source(const Shape& shape, bool channels_last, bool big_endian)
-      : stored{.type = data::NumberType::i16,
+      : stored{.type = data::arrays::NumberType::i16,
                .big_endian = big_endian,
                .layout = channels_last ? tensor::channels_last(shape) : tensor::channels_first(shape)},
         bytes(static_cast<std::size_t>(2 * tensor::volume(shape))) {
@@ -34,12 +34,12 @@ struct Source {
     return n * s.n + c * s.c + d * s.d + h * s.h + w * s.w;
   }
 
-  data::Stored stored;
+  data::arrays::Stored stored;
   std::vector<std::byte> bytes;
   std::int64_t fetched = 0;
 };
 
-data::Fetch fetch_from(Source& source) {
+data::arrays::Fetch fetch_from(Source& source) {
   return [&source](std::int64_t first, std::int64_t bytes, std::byte*) {
     source.fetched += bytes;
     return std::span<const std::byte>(source.bytes)
@@ -71,7 +71,7 @@ TEST(Gather, TakesAnyBoxInAnyOrder) {
     if (key % 3 == 0) to.strides = tensor::channels_last({.n = 2, .c = 5, .d = 9, .h = 9, .w = 9}).strides;
     std::vector<float> into(2 * 5 * 9 * 9 * 9, -1);
 
-    ASSERT_FALSE(data::gather(source.stored, box, fetch_from(source), to, into.data()));
+    ASSERT_FALSE(data::arrays::gather(source.stored, box, fetch_from(source), to, into.data()));
 
     std::int64_t written = 0;
     for (std::int64_t n = box.lo.n; n < box.hi.n; ++n)
@@ -101,8 +101,8 @@ TEST(Gather, TakesLargeBoxes) {
       box.lo.d = channels == 3 ? 0 : 1;
       std::vector<float> into(static_cast<std::size_t>(tensor::volume(box)) + 1, -1);
 
-      ASSERT_FALSE(data::gather(source.stored, box, fetch_from(source), tensor::channels_last(tensor::extents_of(box)),
-                                into.data() + 1));
+      ASSERT_FALSE(data::arrays::gather(source.stored, box, fetch_from(source),
+                                        tensor::channels_last(tensor::extents_of(box)), into.data() + 1));
 
       std::size_t at = 1;
       bool equal = into[0] == -1;
@@ -131,16 +131,17 @@ TEST(Gather, NamesWhereABadItemIs) {
         std::vector<std::int32_t> labels(into.size());
         const tensor::Layout to = tensor::channels_last(tensor::extents_of(box));
 
-        source.stored.type = data::NumberType::f16;
-        const auto infinite = data::gather(source.stored, box, fetch_from(source), to, into.data());
-        source.stored.type = data::NumberType::i16;
-        const auto label = data::gather_labels(source.stored, box, fetch_from(source), to, labels.data(), 0x7C00);
+        source.stored.type = data::arrays::NumberType::f16;
+        const auto infinite = data::arrays::gather(source.stored, box, fetch_from(source), to, into.data());
+        source.stored.type = data::arrays::NumberType::i16;
+        const auto label =
+            data::arrays::gather_labels(source.stored, box, fetch_from(source), to, labels.data(), 0x7C00);
 
         ASSERT_TRUE(infinite && label);
         EXPECT_EQ(infinite->at, bad);
         EXPECT_EQ(label->at, bad);
         EXPECT_EQ(label->value, 0x7C00);
-        EXPECT_FALSE(data::gather_labels(source.stored, box, fetch_from(source), to, labels.data(), 0x7C01));
+        EXPECT_FALSE(data::arrays::gather_labels(source.stored, box, fetch_from(source), to, labels.data(), 0x7C01));
       }
     }
   }

@@ -1,4 +1,4 @@
-#include "orthant/data/gzip_file.hpp"
+#include "orthant/data/io/gzip_file.hpp"
 
 #include "tests/data/temporary.hpp"
 
@@ -6,7 +6,7 @@ namespace orthant {
 namespace {
 
 std::string unpacked(const std::string& path) {
-  const std::vector<std::byte> bytes = data::read_unpacked(path);
+  const std::vector<std::byte> bytes = data::io::read_unpacked(path);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -16,14 +16,14 @@ TEST(GzipFile, ReadsPackedAndPlainFiles) {
   for (std::uint64_t i = 0; i < 2'000'000; ++i) text += static_cast<char>(i * i >> 7U);
 
   EXPECT_EQ(unpacked(folder.write("plain", text)), text);
-  EXPECT_EQ(unpacked(folder.write("packed", data::gzip(text))), text);
-  EXPECT_EQ(unpacked(folder.write("twice", data::gzip(text) + data::gzip("more"))), text + "more");
+  EXPECT_EQ(unpacked(folder.write("packed", data::io::gzip(text))), text);
+  EXPECT_EQ(unpacked(folder.write("twice", data::io::gzip(text) + data::io::gzip("more"))), text + "more");
   EXPECT_EQ(unpacked(folder.write("empty", "")), "");
 }
 
 TEST(GzipFile, RefusesDamage) {
   const test::TemporaryDirectory folder;
-  const std::string packed = data::gzip(std::string(100'000, 'x') + "y");
+  const std::string packed = data::io::gzip(std::string(100'000, 'x') + "y");
   std::string flipped = packed;
   flipped[packed.size() / 2] ^= 1;
 
@@ -33,7 +33,7 @@ TEST(GzipFile, RefusesDamage) {
   test::expect_error(base::Exit::bad_data, "4 bytes after its gzip data",
                      [&] { unpacked(folder.write("bad", packed + "tail")); });
   test::expect_error(base::Exit::bad_data, "unpacks to more than 5000 bytes",
-                     [&] { data::read_unpacked(folder.write("bomb", packed), 5000); });
+                     [&] { data::io::read_unpacked(folder.write("bomb", packed), 5000); });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "orthant/data/hdf5_dataset.hpp"
+#include "orthant/data/sets/hdf5_dataset.hpp"
 
 #include "tests/data/temporary.hpp"
 
@@ -6,11 +6,11 @@ namespace orthant {
 namespace {
 
 using base::Exit;
-using data::Hdf5Array;
-using data::Hdf5Dataset;
-using data::Hdf5Outline;
-using data::NumberType;
-using data::SampleShape;
+using data::arrays::NumberType;
+using data::formats::Hdf5Array;
+using data::formats::Hdf5Outline;
+using data::sets::Hdf5Dataset;
+using data::sets::SampleShape;
 using test::expect_error;
 using Extents = std::vector<std::int64_t>;
 

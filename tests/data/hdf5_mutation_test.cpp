@@ -1,6 +1,6 @@
 #include "orthant/base/random.hpp"
-#include "orthant/data/hdf5_read.hpp"
-#include "orthant/data/hdf5_survey.hpp"
+#include "orthant/data/formats/hdf5_read.hpp"
+#include "orthant/data/formats/hdf5_survey.hpp"
 #include "tests/data/temporary.hpp"
 
 namespace orthant {
@@ -27,15 +27,15 @@ std::string mutate(std::string bytes, std::uint64_t key) {
 }
 
 /// Reads all that was accepted, if it is small; an Error is fine, anything else is not.
-bool read_all(const data::Hdf5Outline& outline) {
+bool read_all(const data::formats::Hdf5Outline& outline) {
   bool read = false;
-  for (const data::Hdf5Array& array : outline.arrays) {
+  for (const data::formats::Hdf5Array& array : outline.arrays) {
     std::int64_t items = 1;
     for (const std::int64_t extent : array.extents)
       items = std::min<std::int64_t>(items, 1 << 20) * std::min<std::int64_t>(extent, 1 << 20);
     if (!array.refused.empty() || array.extents.size() != 4 || items > 1 << 20) continue;
     try {
-      const data::Hdf5Reader reader(outline, array, data::parse_axes("DHWC").value());
+      const data::formats::Hdf5Reader reader(outline, array, data::arrays::parse_axes("DHWC").value());
       std::vector<float> into(static_cast<std::size_t>(tensor::volume(reader.shape())));
       reader.read(tensor::whole(reader.shape()), into);
       read = true;
@@ -50,18 +50,18 @@ TEST(Hdf5Mutation, FiveHundredDamagedFilesEndInAnErrorOrInNumbers) {
   const test::TemporaryDirectory own;
   std::vector<std::string> paths;
   for (const std::string name : {"DHWC-contiguous", "DHWC-chunked", "DHWC-checked", "compact", "sparse"}) {
-    const std::string good = data::read_text(folder + "/" + name + ".h5");
+    const std::string good = data::io::read_text(folder + "/" + name + ".h5");
     for (std::uint64_t i = 0; i < 100; ++i)
       paths.push_back(own.write(fmt::format("{}-{}.h5", name, i), mutate(good, base::keyed(paths.size(), i))));
   }
 
-  const std::vector<data::Hdf5Outline> outlines = data::try_survey_hdf5(paths);
+  const std::vector<data::formats::Hdf5Outline> outlines = data::formats::try_survey_hdf5(paths);
 
   ASSERT_EQ(outlines.size(), 500U);
   int refused = 0;
   int read = 0;
   int crashed = 0;
-  for (const data::Hdf5Outline& outline : outlines) {
+  for (const data::formats::Hdf5Outline& outline : outlines) {
     refused += outline.error.empty() ? 0 : 1;
     crashed += outline.error.find("crashed") != std::string::npos ? 1 : 0;
     read += outline.error.empty() && read_all(outline) ? 1 : 0;

@@ -1,8 +1,8 @@
-#include "orthant/data/hdf5_read.hpp"
+#include "orthant/data/formats/hdf5_read.hpp"
 
 #include "orthant/base/random.hpp"
-#include "orthant/data/hdf5_survey.hpp"
-#include "orthant/data/npy.hpp"
+#include "orthant/data/formats/hdf5_survey.hpp"
+#include "orthant/data/formats/npy.hpp"
 #include "orthant/tensor/distribution.hpp"
 #include "tests/data/temporary.hpp"
 
@@ -11,8 +11,8 @@
 namespace orthant {
 namespace {
 
-using data::Hdf5Outline;
-using data::Hdf5Reader;
+using data::formats::Hdf5Outline;
+using data::formats::Hdf5Reader;
 using tensor::Box;
 using tensor::Dim;
 using tensor::Shape;
@@ -22,7 +22,7 @@ const std::string folder = HDF5_FILES;
 
 struct Expected {
   explicit Expected(const std::string& path) {
-    const data::NpyFile file(path);
+    const data::formats::NpyFile file(path);
     const auto& e = file.extents();
     shape = {.n = e[0], .c = e[1], .d = e[2], .h = e[3], .w = e[4]};
     items.resize(static_cast<std::size_t>(tensor::volume(shape)));
@@ -64,16 +64,16 @@ std::vector<Box> boxes_of(const Shape& shape) {
 }
 
 TEST(Hdf5Read, TakesEveryBoxBitForBitFromEveryKindOfFile) {
-  std::istringstream list(data::read_text(folder + "/good.list"));
+  std::istringstream list(data::io::read_text(folder + "/good.list"));
   std::string name;
   std::int64_t exact = 0;
   int count = 0;
   for (; list >> name >> exact; ++count) {
     SCOPED_TRACE(name);
     const Expected expected(folder + "/" + name + ".npy");
-    const std::vector<Hdf5Outline> outlines = data::survey_hdf5({folder + "/" + name + ".h5"});
-    const data::Hdf5Array& array = data::array_named(outlines.front(), "full");
-    const auto axes = data::matching_axes(array.extents, {.shape = expected.shape});
+    const std::vector<Hdf5Outline> outlines = data::formats::survey_hdf5({folder + "/" + name + ".h5"});
+    const data::formats::Hdf5Array& array = data::formats::array_named(outlines.front(), "full");
+    const auto axes = data::arrays::matching_axes(array.extents, {.shape = expected.shape});
     ASSERT_EQ(axes.size(), 1U);
     const Hdf5Reader reader(outlines.front(), array, axes.front());
     ASSERT_EQ(reader.shape(), expected.shape);
@@ -86,7 +86,7 @@ TEST(Hdf5Read, TakesEveryBoxBitForBitFromEveryKindOfFile) {
       if (exact > 0 && !cut_pixels) {
         EXPECT_EQ(bytes, exact * tensor::volume(box));
       }
-      if (!data::is_integer(array.type)) continue;
+      if (!data::arrays::is_integer(array.type)) continue;
       reader.read_labels(box, 100, labels);
       ASSERT_TRUE(std::equal(items.begin(), items.end(), labels.begin()));
     }
@@ -95,7 +95,7 @@ TEST(Hdf5Read, TakesEveryBoxBitForBitFromEveryKindOfFile) {
 }
 
 TEST(Hdf5Read, RefusesByNameWhatItDoesNotRead) {
-  std::istringstream list(data::read_text(folder + "/bad.list"));
+  std::istringstream list(data::io::read_text(folder + "/bad.list"));
   int count = 0;
   for (std::string line; std::getline(list, line); ++count) {
     SCOPED_TRACE(line);
@@ -106,16 +106,16 @@ TEST(Hdf5Read, RefusesByNameWhatItDoesNotRead) {
     const base::Exit code = missing ? base::Exit::missing_input : (unreadable ? base::Exit::io : base::Exit::bad_data);
 
     test::expect_error(code, message, [&] {
-      const std::vector<Hdf5Outline> outlines = data::survey_hdf5({path});
-      data::array_named(outlines.front(), "full");
+      const std::vector<Hdf5Outline> outlines = data::formats::survey_hdf5({path});
+      data::formats::array_named(outlines.front(), "full");
     });
   }
   EXPECT_GE(count, 25);
 }
 
 TEST(Hdf5Read, NamesThePlaceOfWhatCannotBeUsed) {
-  const std::vector<Hdf5Outline> outlines = data::survey_hdf5({folder + "/NCDHW-gzip.h5"});
-  const Hdf5Reader reader(outlines.front(), outlines.front().arrays.front(), data::parse_axes("NCDHW").value());
+  const std::vector<Hdf5Outline> outlines = data::formats::survey_hdf5({folder + "/NCDHW-gzip.h5"});
+  const Hdf5Reader reader(outlines.front(), outlines.front().arrays.front(), data::arrays::parse_axes("NCDHW").value());
   const Expected expected(folder + "/NCDHW-gzip.npy");
   std::vector<std::int32_t> labels(expected.items.size());
 
@@ -132,14 +132,14 @@ TEST(Hdf5Read, NoticesDamagedChunksAndChangedFiles) {
   const test::TemporaryDirectory own;
   for (const std::string name : {"DHWC-checked", "DHWC-fletcher", "DHWC-gzip"}) {
     SCOPED_TRACE(name);
-    std::string bytes = data::read_text(folder + "/" + name + ".h5");
+    std::string bytes = data::io::read_text(folder + "/" + name + ".h5");
     const std::string path = own.write(name + ".h5", bytes);
-    const std::vector<Hdf5Outline> outlines = data::survey_hdf5({path});
-    const data::Hdf5Array& array = outlines.front().arrays.front();
-    const Hdf5Reader reader(outlines.front(), array, data::parse_axes("DHWC").value());
+    const std::vector<Hdf5Outline> outlines = data::formats::survey_hdf5({path});
+    const data::formats::Hdf5Array& array = outlines.front().arrays.front();
+    const Hdf5Reader reader(outlines.front(), array, data::arrays::parse_axes("DHWC").value());
     std::vector<float> items(static_cast<std::size_t>(tensor::volume(reader.shape())));
 
-    const data::Hdf5Chunk& chunk = array.chunks.at(1);
+    const data::formats::Hdf5Chunk& chunk = array.chunks.at(1);
     bytes[static_cast<std::size_t>(chunk.offset + chunk.bytes / 2)] ^= 0x10;
     own.write(name + ".h5", bytes);
     test::expect_error(base::Exit::bad_data, fmt::format("is damaged: the chunk at byte {}", chunk.offset),
@@ -154,9 +154,9 @@ TEST(Hdf5Read, NoticesDamagedChunksAndChangedFiles) {
 
 TEST(Hdf5Read, OutlinesSurviveText) {
   const std::vector<Hdf5Outline> outlines =
-      data::survey_hdf5({folder + "/sparse.h5", folder + "/compact.h5", folder + "/latest-checked.h5"});
+      data::formats::survey_hdf5({folder + "/sparse.h5", folder + "/compact.h5", folder + "/latest-checked.h5"});
 
-  EXPECT_EQ(data::outlines_from_text(data::outlines_text(outlines)), outlines);
+  EXPECT_EQ(data::formats::outlines_from_text(data::formats::outlines_text(outlines)), outlines);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "orthant/data/hdf5_write.hpp"
+#include "orthant/data/formats/hdf5_write.hpp"
 
 #include "tests/data/temporary.hpp"
 
@@ -9,7 +9,7 @@
 #include <numeric>
 #include <thread>
 
-namespace orthant::data {
+namespace orthant::data::formats {
 namespace {
 
 using base::Exit;
@@ -31,7 +31,7 @@ std::vector<T> counted(std::size_t count) {
 }
 
 template <class T>
-void write_all(Hdf5Writer& file, const std::string& name, NumberType type) {
+void write_all(Hdf5Writer& file, const std::string& name, arrays::NumberType type) {
   file.create(name, {.type = type, .extents = {2, 3, 4}});
   const std::vector<T> numbers = counted<T>(24);
   file.append(name, std::as_bytes(std::span(numbers)));
@@ -41,11 +41,11 @@ TEST(Hdf5Write, NumbersOfEveryTypeAreReadBack) {
   const TemporaryDirectory folder;
   const std::string path = folder.file("all.h5");
   Hdf5Writer file(path);
-  write_all<float>(file, "float32", NumberType::f32);
-  write_all<std::int16_t>(file, "int16", NumberType::i16);
-  write_all<std::uint16_t>(file, "uint16", NumberType::u16);
-  write_all<std::int32_t>(file, "int32", NumberType::i32);
-  write_all<std::uint8_t>(file, "uint8", NumberType::u8);
+  write_all<float>(file, "float32", arrays::NumberType::f32);
+  write_all<std::int16_t>(file, "int16", arrays::NumberType::i16);
+  write_all<std::uint16_t>(file, "uint16", arrays::NumberType::u16);
+  write_all<std::int32_t>(file, "int32", arrays::NumberType::i32);
+  write_all<std::uint8_t>(file, "uint8", arrays::NumberType::u8);
   file.commit();
 
   EXPECT_TRUE(h5py_agrees(path,
@@ -60,12 +60,12 @@ TEST(Hdf5Write, BoxesAndPlanesOfChunkedAndContiguousSets) {
   const std::vector<std::int32_t> numbers = counted<std::int32_t>(5 * 4 * 3);
   for (const int gzip : {0, 6}) {
     const std::string name = gzip > 0 ? "packed" : "plain";
-    file.create(name, {.type = NumberType::i32, .extents = {5, 4, 3}, .chunk = {2, 2, 3}, .gzip = gzip});
+    file.create(name, {.type = arrays::NumberType::i32, .extents = {5, 4, 3}, .chunk = {2, 2, 3}, .gzip = gzip});
     const auto bytes = std::as_bytes(std::span(numbers));
     file.append(name, bytes.first(2 * 12 * 4));
     file.append(name, bytes.subspan(2 * 12 * 4));
   }
-  file.create("patch", {.type = NumberType::i32, .extents = {4, 4}});
+  file.create("patch", {.type = arrays::NumberType::i32, .extents = {4, 4}});
   const std::vector<std::int32_t> zeros(16, 0), patch{7, 8, 9, 10, 11, 12};
   file.append("patch", std::as_bytes(std::span(zeros)));
   file.write("patch", std::array<std::int64_t, 2>{1, 2}, std::array<std::int64_t, 2>{3, 2},
@@ -103,7 +103,7 @@ TEST(Hdf5Write, FileIsThereOnlyOnceCommitted) {
   const std::string path = folder.file("half.h5");
   {
     Hdf5Writer file(path);
-    write_all<float>(file, "x", NumberType::f32);
+    write_all<float>(file, "x", arrays::NumberType::f32);
     EXPECT_FALSE(std::filesystem::exists(path));
   }
 
@@ -116,12 +116,12 @@ TEST(Hdf5Write, SameContentsGiveTheSameBytes) {
     // The next second, in case there are times in the file.
     if (name == "b.h5") std::this_thread::sleep_for(std::chrono::milliseconds(1050));
     Hdf5Writer file(folder.file(name));
-    write_all<float>(file, "x", NumberType::f32);
+    write_all<float>(file, "x", arrays::NumberType::f32);
     file.attribute("x", "text", std::string("y"));
     file.commit();
   }
 
-  EXPECT_EQ(read_text(folder.file("a.h5")), read_text(folder.file("b.h5")));
+  EXPECT_EQ(io::read_text(folder.file("a.h5")), io::read_text(folder.file("b.h5")));
 }
 
 TEST(Hdf5Write, RefusesWhatCannotBe) {
@@ -138,4 +138,4 @@ TEST(Hdf5Write, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::formats

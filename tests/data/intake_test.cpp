@@ -1,8 +1,8 @@
-#include "orthant/data/intake.hpp"
+#include "orthant/data/sets/intake.hpp"
 
 #include <gtest/gtest.h>
 
-namespace orthant::data {
+namespace orthant::data::sets {
 namespace {
 
 tensor::Box slab(std::int64_t lo, std::int64_t hi) { return {.lo = {0, 0, lo, 0, 0}, .hi = {1, 1, hi, 1, 1}}; }
@@ -52,4 +52,4 @@ TEST(Intake, KeepsAsManySamplesAsFitOnEveryRank) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::sets

@@ -1,10 +1,10 @@
-#include "orthant/data/large_block.hpp"
+#include "orthant/data/io/large_block.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-namespace orthant::data {
+namespace orthant::data::io {
 namespace {
 
 TEST(LargeBlock, HasTheBytesThatWereAskedFor) {
@@ -19,4 +19,4 @@ TEST(LargeBlock, HasTheBytesThatWereAskedFor) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::io

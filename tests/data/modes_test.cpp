@@ -1,4 +1,4 @@
-#include "orthant/data/modes.hpp"
+#include "orthant/data/generate/modes.hpp"
 
 #include "orthant/comm/alone.hpp"
 
@@ -7,7 +7,7 @@
 #include <map>
 #include <numbers>
 
-namespace orthant::data {
+namespace orthant::data::generate {
 namespace {
 
 std::vector<Complex> modes_of(std::int64_t size, const RandomField& field, const PowerSpectrum& spectrum) {
@@ -91,4 +91,4 @@ TEST(Modes, HaveThePowerOfTheory) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::generate

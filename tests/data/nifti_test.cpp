@@ -1,7 +1,7 @@
-#include "orthant/data/nifti.hpp"
+#include "orthant/data/formats/nifti.hpp"
 
 #include "orthant/base/random.hpp"
-#include "orthant/data/gzip_file.hpp"
+#include "orthant/data/io/gzip_file.hpp"
 #include "tests/data/temporary.hpp"
 
 #include <cstring>
@@ -10,8 +10,8 @@ namespace orthant {
 namespace {
 
 using base::Exit;
-using data::Nifti;
-using data::NumberType;
+using data::arrays::NumberType;
+using data::formats::Nifti;
 using test::expect_error;
 
 /// A NIfTI-1 file byte by byte, in either byte order.
@@ -60,13 +60,13 @@ TEST(NiftiFile, ReadsBothByteOrdersAndScales) {
     file.extents({3, 2, 1}).type(4, 16).numbers<std::int16_t>({1, 2, 3, -4, 5, 300});
     file.put<float>(112, 2).put<float>(116, 10).put<float>(80, 0.5F).put<float>(84, 0.75F).put<float>(88, 3);
     for (const std::string& path :
-         {folder.write("a.nii", file.bytes()), folder.write("a.nii.gz", data::gzip(file.bytes()))}) {
-      const Nifti image = data::read_nifti(path);
+         {folder.write("a.nii", file.bytes()), folder.write("a.nii.gz", data::io::gzip(file.bytes()))}) {
+      const Nifti image = data::formats::read_nifti(path);
 
       EXPECT_EQ(image.type, NumberType::i16);
       EXPECT_EQ(image.extents, (std::vector<std::int64_t>{1, 2, 3}));
       EXPECT_EQ(image.spacing, (std::array<float, 3>{3, 0.75F, 0.5F}));
-      EXPECT_EQ(data::nifti_values(image, path), (std::vector<float>{12, 14, 16, 2, 20, 610}));
+      EXPECT_EQ(data::formats::nifti_values(image, path), (std::vector<float>{12, 14, 16, 2, 20, 610}));
     }
   }
 }
@@ -75,7 +75,7 @@ TEST(NiftiFile, ReadsEveryType) {
   const test::TemporaryDirectory folder;
   const auto values = [&](const File& file) {
     const std::string path = folder.write("a.nii", file.bytes());
-    return data::nifti_values(data::read_nifti(path), path);
+    return data::formats::nifti_values(data::formats::read_nifti(path), path);
   };
 
   const std::vector<float> expected{1, 2};
@@ -90,7 +90,8 @@ TEST(NiftiFile, ReadsEveryType) {
 TEST(NiftiFile, ChannelsAreTheFourthDim) {
   const test::TemporaryDirectory folder;
   const auto extents = [&](const std::vector<std::int16_t>& xyz) {
-    return data::read_nifti(folder.write("a.nii", File(false).extents(xyz).type(2, 8).bytes() + std::string(64, 'x')))
+    return data::formats::read_nifti(
+               folder.write("a.nii", File(false).extents(xyz).type(2, 8).bytes() + std::string(64, 'x')))
         .extents;
   };
 
@@ -108,8 +109,8 @@ TEST(NiftiFile, ReadsWhatItWrites) {
     image.numbers.push_back(std::byte{1});
   }
   for (const std::string name : {"a.nii", "a.nii.gz"}) {
-    data::write_nifti(folder.file(name), image);
-    const Nifti back = data::read_nifti(folder.file(name));
+    data::formats::write_nifti(folder.file(name), image);
+    const Nifti back = data::formats::read_nifti(folder.file(name));
 
     EXPECT_EQ(back.extents, image.extents);
     EXPECT_EQ(back.numbers, image.numbers);
@@ -124,7 +125,7 @@ TEST(NiftiFile, RefusesWhatIsNone) {
   const auto refuse = [&](const std::string& message, const std::string& bytes) {
     SCOPED_TRACE(message);
     const std::string path = folder.write("a.nii", bytes);
-    expect_error(Exit::bad_data, message, [&] { data::nifti_values(data::read_nifti(path), path); });
+    expect_error(Exit::bad_data, message, [&] { data::formats::nifti_values(data::formats::read_nifti(path), path); });
   };
   const File good = File(false).extents({2, 1, 1}).type(16, 32).numbers<float>({1, 2});
 
@@ -153,7 +154,7 @@ TEST(NiftiFile, DamagedFilesEndInAnErrorOrInNumbers) {
     if (key % 5 == 0) bad.resize(base::keyed(key, 20) % bad.size());
     const std::string path = folder.write("a.nii", bad);
     try {
-      data::nifti_values(data::read_nifti(path), path);
+      data::formats::nifti_values(data::formats::read_nifti(path), path);
     } catch (const base::Error& error) {
       EXPECT_EQ(error.code(), Exit::bad_data);
     }

@@ -1,4 +1,4 @@
-#include "orthant/data/npy_dataset.hpp"
+#include "orthant/data/sets/npy_dataset.hpp"
 
 #include "tests/data/temporary.hpp"
 
@@ -8,12 +8,12 @@ namespace orthant {
 namespace {
 
 using base::Exit;
-using data::NpyDataset;
+using data::sets::NpyDataset;
 using test::expect_error;
 
-constexpr data::SampleShape flat_values{.input = {.n = 1, .c = 2, .d = 1, .h = 2, .w = 2},
-                                        .target = {.n = 1, .c = 3, .d = 1, .h = 1, .w = 1},
-                                        .spatial_count = 2};
+constexpr data::sets::SampleShape flat_values{.input = {.n = 1, .c = 2, .d = 1, .h = 2, .w = 2},
+                                              .target = {.n = 1, .c = 3, .d = 1, .h = 1, .w = 1},
+                                              .spatial_count = 2};
 
 std::string write(const test::TemporaryDirectory& folder, const std::string& name,
                   const std::vector<std::int64_t>& extents) {
@@ -21,7 +21,7 @@ std::string write(const test::TemporaryDirectory& folder, const std::string& nam
   for (const std::int64_t extent : extents) count *= extent;
   std::vector<float> items(static_cast<std::size_t>(count));
   std::iota(items.begin(), items.end(), 0.0F);
-  data::write_npy(folder.file(name), extents, items);
+  data::formats::write_npy(folder.file(name), extents, items);
   return folder.file(name);
 }
 

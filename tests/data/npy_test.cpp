@@ -1,4 +1,4 @@
-#include "orthant/data/npy.hpp"
+#include "orthant/data/formats/npy.hpp"
 
 #include "tests/data/temporary.hpp"
 
@@ -9,7 +9,7 @@ namespace orthant {
 namespace {
 
 using base::Exit;
-using data::NpyFile;
+using data::formats::NpyFile;
 using test::expect_error;
 
 const std::string good_header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
@@ -33,7 +33,7 @@ TEST(Npy, ReadsWhatItWrote) {
   const test::TemporaryDirectory folder;
   std::vector<float> items(24);
   std::iota(items.begin(), items.end(), -3.5F);
-  data::write_npy(folder.file("a.npy"), {2, 3, 4}, items);
+  data::formats::write_npy(folder.file("a.npy"), {2, 3, 4}, items);
 
   const NpyFile file(folder.file("a.npy"));
   std::vector<float> back(24);
@@ -64,7 +64,7 @@ TEST(Npy, TurnsChannelsLastPieceByPiece) {
   const tensor::Shape shape{.n = 2, .c = 3, .d = 5, .h = 97, .w = 211};
   std::vector<float> items(static_cast<std::size_t>(tensor::volume(shape)));
   std::iota(items.begin(), items.end(), 0.0F);
-  data::write_npy(folder.file("a.npy"), {2, 3, 5, 97, 211}, items);
+  data::formats::write_npy(folder.file("a.npy"), {2, 3, 5, 97, 211}, items);
 
   std::vector<float> last(items.size());
   NpyFile(folder.file("a.npy")).read(tensor::channels_first(shape), tensor::whole(shape), last);
@@ -128,7 +128,7 @@ TEST(Npy, NamesThePlaceOfNumbersThatAreNotFinite) {
   const test::TemporaryDirectory folder;
   std::vector<float> items(24, 1);
   items[17] = std::nanf("");
-  data::write_npy(folder.file("nan.npy"), {2, 3, 4}, items);
+  data::formats::write_npy(folder.file("nan.npy"), {2, 3, 4}, items);
   const NpyFile file(folder.file("nan.npy"));
 
   for (const tensor::Shape shape :

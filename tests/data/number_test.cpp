@@ -1,4 +1,4 @@
-#include "orthant/data/number.hpp"
+#include "orthant/data/arrays/number.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,12 +9,12 @@
 namespace orthant {
 namespace {
 
-using data::NumberType;
+using data::arrays::NumberType;
 
 template <class T>
 std::vector<float> floats(NumberType type, std::vector<T> values) {
   std::vector<float> out(values.size());
-  data::convert(type, std::as_bytes(std::span(values)), out.data(), 1);
+  data::arrays::convert(type, std::as_bytes(std::span(values)), out.data(), 1);
   return out;
 }
 
@@ -49,7 +49,7 @@ TEST(Number, WritesWithAStride) {
   const std::array<float, 3> values{1, 2, 3};
   std::vector<float> out(6, 0);
 
-  data::convert(NumberType::f32, std::as_bytes(std::span(values)), out.data(), 2);
+  data::arrays::convert(NumberType::f32, std::as_bytes(std::span(values)), out.data(), 2);
 
   EXPECT_EQ(out, (std::vector<float>{1, 0, 2, 0, 3, 0}));
 }

@@ -1,11 +1,11 @@
-#include "orthant/data/organs.hpp"
+#include "orthant/data/generate/organs.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-namespace orthant::data {
+namespace orthant::data::generate {
 namespace {
 
 struct Volume {
@@ -105,4 +105,4 @@ TEST(Organs, CannotBeFoundByBrightnessAlone) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::generate

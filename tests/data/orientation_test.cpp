@@ -1,4 +1,4 @@
-#include "orthant/data/orientation.hpp"
+#include "orthant/data/sets/orientation.hpp"
 
 #include "orthant/tensor/distribution.hpp"
 
@@ -12,9 +12,9 @@
 namespace orthant {
 namespace {
 
-using data::Augmentation;
-using data::Orientation;
-using data::SampleShape;
+using data::sets::Augmentation;
+using data::sets::Orientation;
+using data::sets::SampleShape;
 using tensor::Box;
 using tensor::Shape;
 
@@ -57,15 +57,16 @@ TEST(Orientation, EveryCutGivesTheTurnedSample) {
     std::vector<float> sample(static_cast<std::size_t>(tensor::volume(shape.input)));
     std::iota(sample.begin(), sample.end(), 0.0F);
     for (std::int64_t key = 0; key < 60; ++key) {
-      const Orientation orientation = data::orientation_of(all, {.seed = 1, .epoch = key, .sample = 3}, shape);
+      const Orientation orientation = data::sets::orientation_of(all, {.seed = 1, .epoch = key, .sample = 3}, shape);
       const std::vector<float> whole = turned_whole(orientation, shape.input, sample);
       for (const tensor::Grid grid :
            {tensor::Grid{}, tensor::Grid{.d = 3}, tensor::Grid{.d = 2, .h = 2}, tensor::Grid{.c = 2, .w = 3}}) {
         for (int rank = 0; rank < tensor::parts(grid); ++rank) {
           const Box box = tensor::owned_box({.global = shape.input, .grid = grid}, rank);
-          const std::vector<float> source = part(sample, shape.input, data::source_box(orientation, box, shape.input));
+          const std::vector<float> source =
+              part(sample, shape.input, data::sets::source_box(orientation, box, shape.input));
           std::vector<float> into(source.size());
-          data::turn<float>(orientation, source, tensor::channels_last(tensor::extents_of(box)), into);
+          data::sets::turn<float>(orientation, source, tensor::channels_last(tensor::extents_of(box)), into);
           ASSERT_EQ(into, part(whole, shape.input, box));
         }
       }
@@ -74,19 +75,19 @@ TEST(Orientation, EveryCutGivesTheTurnedSample) {
 }
 
 TEST(Orientation, IsAFunctionOfSeedEpochAndSample) {
-  const Orientation first = data::orientation_of(all, {.seed = 1, .epoch = 2, .sample = 3}, cube);
+  const Orientation first = data::sets::orientation_of(all, {.seed = 1, .epoch = 2, .sample = 3}, cube);
 
-  EXPECT_EQ(data::orientation_of(all, {.seed = 1, .epoch = 2, .sample = 3}, cube), first);
+  EXPECT_EQ(data::sets::orientation_of(all, {.seed = 1, .epoch = 2, .sample = 3}, cube), first);
   int same = 0;
   for (std::int64_t i = 10; i < 50; ++i)
-    same += data::orientation_of(all, {.seed = 1, .epoch = i, .sample = 3}, cube) == first ? 1 : 0;
+    same += data::sets::orientation_of(all, {.seed = 1, .epoch = i, .sample = 3}, cube) == first ? 1 : 0;
   EXPECT_LT(same, 8);
 }
 
 TEST(Orientation, UsesAllOfThemAlike) {
   std::map<std::pair<std::array<int, 3>, std::array<bool, 3>>, int> seen;
   for (std::int64_t sample = 0; sample < 4800; ++sample) {
-    const Orientation o = data::orientation_of(all, {.seed = 5, .epoch = 0, .sample = sample}, cube);
+    const Orientation o = data::sets::orientation_of(all, {.seed = 5, .epoch = 0, .sample = sample}, cube);
     ++seen[{o.from, o.flipped}];
   }
 
@@ -101,12 +102,12 @@ TEST(Orientation, TurnsOnlyWhatIsAllowed) {
   std::set<std::array<int, 3>> flat_orders;
   std::set<std::array<int, 3>> uneven_orders;
   for (std::int64_t i = 0; i < 100; ++i) {
-    const data::OrientationKey key{.seed = 1, .epoch = i, .sample = 0};
-    flat_orders.insert(data::orientation_of(all, key, flat).from);
-    EXPECT_FALSE(data::orientation_of(all, key, flat).flipped[0]);
-    uneven_orders.insert(data::orientation_of(all, key, uneven).from);
-    EXPECT_EQ(data::orientation_of({}, key, cube), Orientation{});
-    const Orientation flips = data::orientation_of({.flip = {false, true, false}}, key, cube);
+    const data::sets::OrientationKey key{.seed = 1, .epoch = i, .sample = 0};
+    flat_orders.insert(data::sets::orientation_of(all, key, flat).from);
+    EXPECT_FALSE(data::sets::orientation_of(all, key, flat).flipped[0]);
+    uneven_orders.insert(data::sets::orientation_of(all, key, uneven).from);
+    EXPECT_EQ(data::sets::orientation_of({}, key, cube), Orientation{});
+    const Orientation flips = data::sets::orientation_of({.flip = {false, true, false}}, key, cube);
     EXPECT_EQ(flips.from, Orientation{}.from);
     EXPECT_FALSE(flips.flipped[0] || flips.flipped[2]);
   }
@@ -118,7 +119,7 @@ TEST(Orientation, TurnsOnlyWhatIsAllowed) {
 TEST(Orientation, LeavesSinglePixelsAlone) {
   const Box box{.lo = {0, 1, 0, 0, 0}, .hi = {1, 3, 1, 1, 1}};
 
-  EXPECT_EQ(data::source_box({.from = {2, 0, 1}, .flipped = {true, true, true}}, box, {.n = 1, .c = 4}), box);
+  EXPECT_EQ(data::sets::source_box({.from = {2, 0, 1}, .flipped = {true, true, true}}, box, {.n = 1, .c = 4}), box);
 }
 
 }  // namespace

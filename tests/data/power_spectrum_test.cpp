@@ -1,11 +1,11 @@
-#include "orthant/data/power_spectrum.hpp"
+#include "orthant/data/generate/power_spectrum.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numbers>
 
-namespace orthant::data {
+namespace orthant::data::generate {
 namespace {
 
 /// sigma_8 by another rule: midpoints in k itself, range by range.
@@ -65,4 +65,4 @@ TEST(PowerSpectrum, FallsWithRadius) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::generate

@@ -1,4 +1,4 @@
-#include "orthant/data/safetensors.hpp"
+#include "orthant/data/formats/safetensors.hpp"
 
 #include "tests/data/temporary.hpp"
 
@@ -9,7 +9,7 @@ namespace orthant {
 namespace {
 
 using base::Exit;
-using data::SafetensorsFile;
+using data::formats::SafetensorsFile;
 using test::expect_error;
 
 std::string with_length(std::uint64_t length, const std::string& rest) {
@@ -30,15 +30,15 @@ std::string entry(const std::string& name, const std::string& shape, int begin, 
 
 std::string one(const std::string& text, std::size_t data_bytes) { return safetensors("{" + text + "}", data_bytes); }
 
-data::TensorSource constant(const std::string& name, const std::vector<std::int64_t>& extents, float value) {
+data::formats::TensorSource constant(const std::string& name, const std::vector<std::int64_t>& extents, float value) {
   return {name, extents, [value](std::span<float> into) { std::fill(into.begin(), into.end(), value); }};
 }
 
 TEST(Safetensors, ReadsWhatItWrote) {
   const test::TemporaryDirectory folder;
-  data::write_safetensors(folder.file("w"),
-                          {constant("b.weight", {2, 3}, 1.5F), constant("a.bias", {4}, -2), constant("s", {}, 7)},
-                          {{"format", "pt"}});
+  data::formats::write_safetensors(
+      folder.file("w"), {constant("b.weight", {2, 3}, 1.5F), constant("a.bias", {4}, -2), constant("s", {}, 7)},
+      {{"format", "pt"}});
 
   const SafetensorsFile file(folder.file("w"));
   std::vector<float> items(6);
@@ -54,9 +54,9 @@ TEST(Safetensors, ReadsWhatItWrote) {
 
 TEST(Safetensors, AlignsItsHeader) {
   const test::TemporaryDirectory folder;
-  data::write_safetensors(folder.file("w"), {constant("a", {1}, 0)});
+  data::formats::write_safetensors(folder.file("w"), {constant("a", {1}, 0)});
 
-  const std::string bytes = data::read_text(folder.file("w"));
+  const std::string bytes = data::io::read_text(folder.file("w"));
 
   EXPECT_EQ((bytes.size() - 4) % 8, 0U);
 }
@@ -123,7 +123,7 @@ TEST(Safetensors, RefusesMalformedFiles) {
 
 TEST(Safetensors, NamesThePlaceOfNumbersThatAreNotFinite) {
   const test::TemporaryDirectory folder;
-  data::write_safetensors(folder.file("w"), {{"a", {5}, [](std::span<float> into) { into[3] = INFINITY; }}});
+  data::formats::write_safetensors(folder.file("w"), {{"a", {5}, [](std::span<float> into) { into[3] = INFINITY; }}});
   const SafetensorsFile file(folder.file("w"));
   std::vector<float> items(5);
 

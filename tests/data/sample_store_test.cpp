@@ -1,11 +1,11 @@
-#include "orthant/data/sample_store.hpp"
+#include "orthant/data/sets/sample_store.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <numeric>
 
-namespace orthant::data {
+namespace orthant::data::sets {
 namespace {
 
 using tensor::Box;
@@ -90,4 +90,4 @@ TEST(SampleStore, CopiesParts) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::sets

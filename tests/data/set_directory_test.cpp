@@ -1,8 +1,8 @@
-#include "orthant/data/set_directory.hpp"
+#include "orthant/data/io/set_directory.hpp"
 
 #include "tests/data/temporary.hpp"
 
-namespace orthant::data {
+namespace orthant::data::io {
 namespace {
 
 using base::Exit;
@@ -48,4 +48,4 @@ TEST(SetDirectory, RefusesWhatCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::io

@@ -1,15 +1,15 @@
-#include "orthant/data/slab_fft.hpp"
+#include "orthant/data/generate/slab_fft.hpp"
 
 #include "orthant/base/random.hpp"
 #include "orthant/comm/alone.hpp"
-#include "orthant/data/modes.hpp"
+#include "orthant/data/generate/modes.hpp"
 #include "tests/support/thread_comm.hpp"
 
 #include <gtest/gtest.h>
 
 #include <numbers>
 
-namespace orthant::data {
+namespace orthant::data::generate {
 namespace {
 
 float value_at(std::int64_t cell) {
@@ -96,4 +96,4 @@ TEST(SlabFft, RanksWithoutPlanesTakePart) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::generate

@@ -1,4 +1,4 @@
-#include "orthant/data/stream.hpp"
+#include "orthant/data/arrays/stream.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace orthant {
 namespace {
 
-using data::NumberType;
+using data::arrays::NumberType;
 
 TEST(Stream, ConvertsAsConvertDoes) {
   std::vector<std::byte> bytes(2 * 300);
@@ -16,12 +16,12 @@ TEST(Stream, ConvertsAsConvertDoes) {
   for (const NumberType type : {NumberType::i16, NumberType::u16, NumberType::u8, NumberType::f32}) {
     for (std::size_t items = 0; items < 40; ++items) {
       for (std::size_t offset = 0; offset < 5; ++offset) {
-        const auto size = static_cast<std::size_t>(data::bytes_of(type));
+        const auto size = static_cast<std::size_t>(data::arrays::bytes_of(type));
         const auto from = std::span<const std::byte>(bytes).subspan(offset, items * size);
         std::vector<float> expected(items + 1);
         std::vector<float> streamed(items + 8, -1.5F);
-        data::convert(type, from, expected.data(), 1);
-        data::convert_past_caches(type, from, streamed.data() + offset);
+        data::arrays::convert(type, from, expected.data(), 1);
+        data::arrays::convert_past_caches(type, from, streamed.data() + offset);
 
         for (std::size_t i = 0; i < offset; ++i) EXPECT_EQ(streamed[i], -1.5F);
         for (std::size_t i = offset + items; i < streamed.size(); ++i) EXPECT_EQ(streamed[i], -1.5F);
@@ -38,8 +38,8 @@ TEST(Stream, InterleavesFourChannels) {
     for (std::int64_t count = 0; count < 23; ++count) {
       for (std::size_t offset = 0; offset < 5; ++offset) {
         std::vector<float> into(4 * 23 + 8, -1);
-        data::interleave({lanes.data() + offset, lanes.data() + 64, lanes.data() + 128, lanes.data() + 192}, count,
-                         into.data() + offset, past_caches);
+        data::arrays::interleave({lanes.data() + offset, lanes.data() + 64, lanes.data() + 128, lanes.data() + 192},
+                                 count, into.data() + offset, past_caches);
 
         for (std::int64_t i = 0; i < count; ++i) {
           for (std::int64_t c = 0; c < 4; ++c) {
@@ -63,7 +63,7 @@ TEST(Stream, InterleavesFourChannelsOfWords) {
       for (std::int64_t count = 0; count < 37; ++count) {
         for (std::size_t offset = 0; offset < 5; ++offset) {
           std::vector<float> into(4 * 37 + 8, -1.5F);
-          data::interleave_words(channels, is_signed, count, into.data() + offset, past_caches);
+          data::arrays::interleave_words(channels, is_signed, count, into.data() + offset, past_caches);
 
           for (std::int64_t i = 0; i < count; ++i) {
             for (std::size_t c = 0; c < 4; ++c) {

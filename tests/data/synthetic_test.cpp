@@ -1,4 +1,4 @@
-#include "orthant/data/synthetic.hpp"
+#include "orthant/data/generate/synthetic.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 namespace orthant {
 namespace {
 
-using data::SampleShape;
-using data::SyntheticDataset;
+using data::generate::SyntheticDataset;
+using data::sets::SampleShape;
 
 constexpr SampleShape volume{.input = {.n = 1, .c = 4, .d = 8, .h = 6, .w = 10}, .target = {.n = 1, .c = 4}};
 constexpr SampleShape image{.input = {.n = 1, .c = 3, .d = 1, .h = 12, .w = 10},

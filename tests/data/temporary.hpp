@@ -1,7 +1,7 @@
 #pragma once
 
 #include "orthant/base/error.hpp"
-#include "orthant/data/file.hpp"
+#include "orthant/data/io/file.hpp"
 
 #include <gtest/gtest.h>
 

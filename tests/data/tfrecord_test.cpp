@@ -1,8 +1,8 @@
-#include "orthant/data/tfrecord.hpp"
+#include "orthant/data/formats/tfrecord.hpp"
 
 #include "orthant/base/random.hpp"
-#include "orthant/data/crc32c.hpp"
-#include "orthant/data/gzip_file.hpp"
+#include "orthant/data/io/crc32c.hpp"
+#include "orthant/data/io/gzip_file.hpp"
 #include "tests/data/temporary.hpp"
 
 #include <cstring>
@@ -33,7 +33,7 @@ std::string feature(const std::string& name, std::uint64_t kind, const std::stri
 }
 
 std::string masked_crc(const std::string& bytes) {
-  const std::uint32_t sum = data::crc32c(std::as_bytes(std::span(bytes)));
+  const std::uint32_t sum = data::io::crc32c(std::as_bytes(std::span(bytes)));
   return raw((sum >> 15U | sum << 17U) + 0xA282EAD8U);
 }
 
@@ -57,15 +57,16 @@ TEST(TfRecord, ReadsSamplesOfCosmoflow) {
   const std::string second =
       record(field(1, feature("other", 3, varint(7)) + feature("x", 1, counts(3)) + feature("y", 1, four_floats)));
   const std::string both = first + second;
-  for (const std::string& path : {folder.write("a", both), folder.write("b", data::gzip(both))}) {
-    const std::vector<data::CosmoflowRecord> records = data::read_tfrecord(path);
+  for (const std::string& path : {folder.write("a", both), folder.write("b", data::io::gzip(both))}) {
+    const std::vector<data::formats::CosmoflowRecord> records = data::formats::read_tfrecord(path);
 
     ASSERT_EQ(records.size(), 2U);
     EXPECT_EQ(records[0].size, 2);
     EXPECT_EQ(records[1].size, 3);
     EXPECT_EQ(records[1].x.size(), 108U);
     EXPECT_EQ(records[1].x[77], 77);
-    for (const data::CosmoflowRecord& one : records) EXPECT_EQ(one.y, (std::vector<float>{0.5F, -1, 0.25F, 3}));
+    for (const data::formats::CosmoflowRecord& one : records)
+      EXPECT_EQ(one.y, (std::vector<float>{0.5F, -1, 0.25F, 3}));
   }
 }
 
@@ -75,14 +76,14 @@ TEST(TfRecord, ReadsFloatsThatAreNotPacked) {
   for (int i = 0; i < 4; ++i) list += varint(1U << 3U | 5U) + raw(static_cast<float>(i));
   const std::string y = field(1, field(1, std::string("y")) + field(2, field(2, list)));
 
-  EXPECT_EQ(data::read_tfrecord(folder.write("a", record(field(1, feature("x", 1, counts(2)) + y)))).front().y,
+  EXPECT_EQ(data::formats::read_tfrecord(folder.write("a", record(field(1, feature("x", 1, counts(2)) + y)))).front().y,
             (std::vector<float>{0, 1, 2, 3}));
 }
 
 TEST(TfRecord, RefusesWhatIsNone) {
   const test::TemporaryDirectory folder;
   const auto refuse = [&](const std::string& message, const std::string& bytes) {
-    test::expect_error(Exit::bad_data, message, [&] { data::read_tfrecord(folder.write("bad", bytes)); });
+    test::expect_error(Exit::bad_data, message, [&] { data::formats::read_tfrecord(folder.write("bad", bytes)); });
   };
   const std::string x = feature("x", 1, counts(2));
   const std::string y = feature("y", 2, four_floats);
@@ -117,7 +118,7 @@ TEST(TfRecord, DamagedExamplesEndInAnErrorOrInNumbers) {
     for (std::uint64_t i = 0; i < 2; ++i)
       bad[base::keyed(key, 20 + i) % 14] = static_cast<char>(base::keyed(key, 30 + i));
     try {
-      data::read_tfrecord(folder.write("bad", record(bad)));
+      data::formats::read_tfrecord(folder.write("bad", record(bad)));
     } catch (const base::Error& error) {
       EXPECT_EQ(error.code(), Exit::bad_data);
     }

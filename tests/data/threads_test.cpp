@@ -1,11 +1,11 @@
-#include "orthant/data/threads.hpp"
+#include "orthant/data/io/threads.hpp"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <vector>
 
-namespace orthant::data {
+namespace orthant::data::io {
 namespace {
 
 TEST(Threads, EveryIndexIsVisitedOnce) {
@@ -25,4 +25,4 @@ TEST(Threads, EveryIndexIsVisitedOnce) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::io

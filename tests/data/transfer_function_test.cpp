@@ -1,11 +1,11 @@
-#include "orthant/data/transfer_function.hpp"
+#include "orthant/data/generate/transfer_function.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numbers>
 
-namespace orthant::data {
+namespace orthant::data::generate {
 namespace {
 
 const Cosmology planck{};
@@ -81,4 +81,4 @@ TEST(TransferFunction, MoreMatterBendsAtShorterWaves) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::generate

@@ -1,4 +1,4 @@
-#include "orthant/data/transform.hpp"
+#include "orthant/data/sets/transform.hpp"
 
 #include "tests/data/temporary.hpp"
 
@@ -7,12 +7,12 @@
 namespace orthant {
 namespace {
 
-using data::TransformedDataset;
+using data::sets::TransformedDataset;
 
-constexpr data::SampleShape shape{.input = {.n = 1, .c = 2, .d = 3, .h = 4, .w = 5}, .target = {.n = 1, .c = 1}};
+constexpr data::sets::SampleShape shape{.input = {.n = 1, .c = 2, .d = 3, .h = 4, .w = 5}, .target = {.n = 1, .c = 1}};
 
 /// Numbers count up channels-last, from `first` on in steps.
-class Counting final : public data::Dataset {
+class Counting final : public data::sets::Dataset {
  public:
   Counting(float first, float step) : first_(first), step_(step) {}
   [[nodiscard]] std::int64_t samples() const override { return 1; }
@@ -32,13 +32,13 @@ class Counting final : public data::Dataset {
   float first_, step_;
 };
 
-TransformedDataset make(std::vector<data::Transform> transforms, float first = 0, float step = 1) {
+TransformedDataset make(std::vector<data::sets::Transform> transforms, float first = 0, float step = 1) {
   return {std::make_unique<Counting>(first, step), std::move(transforms), shape};
 }
 
 TEST(Transform, AppliesInOrderByChannel) {
-  const TransformedDataset set =
-      make({data::Log1p{}, data::Scale{2}, data::Normalise{.mean = {1, 3}, .deviation = {4}}}, 0, 0.5F);
+  const TransformedDataset set = make(
+      {data::sets::Log1p{}, data::sets::Scale{2}, data::sets::Normalise{.mean = {1, 3}, .deviation = {4}}}, 0, 0.5F);
   std::vector<float> items(3 * 4 * 5 * 2);
 
   set.read_input(0, tensor::whole(shape.input), items);
@@ -50,7 +50,8 @@ TEST(Transform, AppliesInOrderByChannel) {
 }
 
 TEST(Transform, ABoxIsPartOfTheWholeBitForBit) {
-  const TransformedDataset set = make({data::Scale{0.3}, data::Log1p{}, data::Normalise{{0.1, 0.7}, {0.3, 1.1}}});
+  const TransformedDataset set =
+      make({data::sets::Scale{0.3}, data::sets::Log1p{}, data::sets::Normalise{{0.1, 0.7}, {0.3, 1.1}}});
   const tensor::Box box{.lo = {0, 1, 1, 2, 0}, .hi = {1, 2, 3, 4, 3}};
   std::vector<float> whole(3 * 4 * 5 * 2);
   std::vector<float> part(2 * 2 * 3);
@@ -65,7 +66,7 @@ TEST(Transform, ABoxIsPartOfTheWholeBitForBit) {
 }
 
 TEST(Transform, LeavesTargetsAlone) {
-  const TransformedDataset set = make({data::Scale{2}});
+  const TransformedDataset set = make({data::sets::Scale{2}});
   std::vector<float> value(1);
   std::vector<std::int32_t> label(1);
   set.read_values(0, tensor::whole(shape.target), value);
@@ -78,7 +79,7 @@ TEST(Transform, LeavesTargetsAlone) {
 }
 
 TEST(Transform, NamesWhatIsNoLongerFinite) {
-  const TransformedDataset set = make({data::Log1p{}}, 12, -1);
+  const TransformedDataset set = make({data::sets::Log1p{}}, 12, -1);
   std::vector<float> items(3 * 4 * 5 * 2);
 
   test::expect_error(base::Exit::bad_data, "sample 0 at channel 1, [0, 1, 1] becomes -inf by the transforms",
@@ -87,7 +88,7 @@ TEST(Transform, NamesWhatIsNoLongerFinite) {
 
 TEST(Transform, RefusesListsOfAnotherLength) {
   test::expect_error(base::Exit::bad_data, "normalise has 3 numbers in mean, but the input has 2 channels", [] {
-    make({data::Normalise{.mean = {1, 2, 3}, .deviation = {1}}});
+    make({data::sets::Normalise{.mean = {1, 2, 3}, .deviation = {1}}});
   });
 }
 

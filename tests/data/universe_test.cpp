@@ -1,7 +1,7 @@
-#include "orthant/data/universe.hpp"
+#include "orthant/data/generate/universe.hpp"
 
 #include "orthant/comm/alone.hpp"
-#include "orthant/data/modes.hpp"
+#include "orthant/data/generate/modes.hpp"
 #include "tests/support/thread_comm.hpp"
 
 #include <gtest/gtest.h>
@@ -13,10 +13,10 @@
 #include <string>
 #include <utility>
 
-namespace orthant::data {
+namespace orthant::data::generate {
 namespace {
 
-const UniverseSettings large{.size = 48, .box = 480, .redshifts = {3, 0}, .type = NumberType::f32, .seed = 4};
+const UniverseSettings large{.size = 48, .box = 480, .redshifts = {3, 0}, .type = arrays::NumberType::f32, .seed = 4};
 const UniverseParameters planck = parameters_of({0.3089, 0.8159, 0.9667, 67.74});
 
 std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
@@ -141,9 +141,9 @@ TEST(Universe, BecomesClumpierWithTime) {
 
 TEST(Universe, CountsAreSixtyFourPerParticle) {
   comm::Alone alone;
-  UniverseSettings settings{.size = 12, .box = 24, .type = NumberType::f32};
+  UniverseSettings settings{.size = 12, .box = 24, .type = arrays::NumberType::f32};
   const std::vector<float> densities = floats_of(make_universe(alone, settings, planck, 0, {}));
-  settings.type = NumberType::i16;
+  settings.type = arrays::NumberType::i16;
   const std::vector<std::byte> bytes = make_universe(alone, settings, planck, 0, {});
   std::vector<std::int16_t> counts(densities.size());
   std::memcpy(counts.data(), bytes.data(), bytes.size());
@@ -201,4 +201,4 @@ TEST(Universe, MemoryOfALargeOneIsWithinTwentyGigabytes) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::generate

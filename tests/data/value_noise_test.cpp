@@ -1,10 +1,10 @@
-#include "orthant/data/value_noise.hpp"
+#include "orthant/data/generate/value_noise.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace orthant::data {
+namespace orthant::data::generate {
 namespace {
 
 TEST(ValueNoise, IsSmoothAndBounded) {
@@ -34,4 +34,4 @@ TEST(ValueNoise, HasNoMean) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::generate

@@ -1,13 +1,13 @@
-#include "orthant/data/volume_file.hpp"
+#include "orthant/data/formats/volume_file.hpp"
 
-#include "orthant/data/hdf5_read.hpp"
-#include "orthant/data/hdf5_survey.hpp"
-#include "orthant/data/nifti.hpp"
+#include "orthant/data/formats/hdf5_read.hpp"
+#include "orthant/data/formats/hdf5_survey.hpp"
+#include "orthant/data/formats/nifti.hpp"
 #include "tests/data/temporary.hpp"
 
 #include <cstring>
 
-namespace orthant::data {
+namespace orthant::data::formats {
 namespace {
 
 const tensor::Shape shape{.n = 1, .c = 2, .d = 3, .h = 2, .w = 4};
@@ -46,7 +46,7 @@ TEST(VolumeFile, Hdf5HasEveryNumberInItsPlace) {
   const Hdf5Array& array = array_named(outlines.front(), "prediction");
   EXPECT_EQ(array.extents, (std::vector<std::int64_t>{3, 2, 4, 2}));
   std::vector<float> numbers(48);
-  const Hdf5Reader reader(outlines.front(), array, *parse_axes("DHWC"));
+  const Hdf5Reader reader(outlines.front(), array, *arrays::parse_axes("DHWC"));
   reader.read(tensor::whole(shape), numbers);
   EXPECT_EQ(numbers[((2 * 2 + 1) * 4 + 3) * 2 + 1], number_at(2, 1, 3, 1));
   EXPECT_EQ(numbers[((1 * 2 + 0) * 4 + 2) * 2 + 0], number_at(1, 0, 2, 0));
@@ -77,4 +77,4 @@ TEST(VolumeFile, LeavesNothingWithoutCommit) {
 }
 
 }  // namespace
-}  // namespace orthant::data
+}  // namespace orthant::data::formats

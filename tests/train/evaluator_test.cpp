@@ -15,7 +15,7 @@ namespace orthant::train {
 namespace {
 
 /// Random numbers that depend on sample and place alone.
-class Random final : public data::Dataset {
+class Random final : public data::sets::Dataset {
  public:
   Random(std::int64_t samples, std::int32_t classes) : samples_(samples), classes_(classes) {}
   [[nodiscard]] std::int64_t samples() const override { return samples_; }
@@ -60,7 +60,7 @@ model::Graph segments(std::int64_t mini_batch) {
   return builder.finish({{{model::LossKind::cross_entropy, 1}, {model::LossKind::soft_dice, 0.5}}});
 }
 
-Scores score(const model::Graph& graph, const plan::Plan& plan, const data::Dataset& dataset) {
+Scores score(const model::Graph& graph, const plan::Plan& plan, const data::sets::Dataset& dataset) {
   Scores scores;
   test::run_threads(plan.ranks, [&](comm::Comm& comm) {
     const Job job{graph, plan, comm};
@@ -72,7 +72,7 @@ Scores score(const model::Graph& graph, const plan::Plan& plan, const data::Data
   return scores;
 }
 
-Scores score(const model::Graph& graph, const data::Dataset& dataset) {
+Scores score(const model::Graph& graph, const data::sets::Dataset& dataset) {
   return score(graph, plan::serial_plan(graph), dataset);
 }
 

@@ -10,7 +10,7 @@ namespace orthant::train {
 namespace {
 
 /// Sample i is all i; what was read is written down.
-class Counting final : public data::Dataset {
+class Counting final : public data::sets::Dataset {
  public:
   explicit Counting(std::int64_t samples) : samples_(samples) {}
   [[nodiscard]] std::int64_t samples() const override { return samples_; }
@@ -74,7 +74,7 @@ TEST(Loader, ShufflesEveryEpochAnew) {
 }
 
 /// Every number says where it is.
-class Positions final : public data::Dataset {
+class Positions final : public data::sets::Dataset {
  public:
   [[nodiscard]] std::int64_t samples() const override { return 4; }
   void read_input(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override {
@@ -97,18 +97,18 @@ TEST(Loader, TurnsSamplesAnewEveryEpoch) {
   const Positions set;
   const StreamOptions options{.shuffle = false, .seed = 3, .augment = {.flip = {true, true, true}, .permute = true}};
   Loader loader(set, graph, options);
-  const data::SampleShape shape = sample_shape(graph);
+  const data::sets::SampleShape shape = sample_shape(graph);
   int turned = 0;
 
   for (std::int64_t step = 1; step <= 16; ++step) {
     loader.load(step, engine);
 
-    const data::OrientationKey key{.seed = 3, .epoch = (step - 1) / 4, .sample = (step - 1) % 4};
-    const data::Orientation orientation = data::orientation_of(options.augment, key, shape);
+    const data::sets::OrientationKey key{.seed = 3, .epoch = (step - 1) / 4, .sample = (step - 1) % 4};
+    const data::sets::Orientation orientation = data::sets::orientation_of(options.augment, key, shape);
     std::vector<float> whole(4 * 4 * 4 * 2);
     set.read_input(key.sample, tensor::whole(shape.input), whole);
     std::vector<float> expected(whole.size());
-    data::turn<float>(orientation, whole, tensor::channels_last(shape.input), expected);
+    data::sets::turn<float>(orientation, whole, tensor::channels_last(shape.input), expected);
     const std::span<const float> loaded = engine.floats(engine.schedule().inputs.front().buffer);
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), loaded.begin()));
     EXPECT_EQ(engine.floats(engine.schedule().targets.front().buffer)[2], 3);

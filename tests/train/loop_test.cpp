@@ -1,7 +1,7 @@
 #include "orthant/train/loop.hpp"
 
 #include "orthant/base/json.hpp"
-#include "orthant/data/safetensors.hpp"
+#include "orthant/data/formats/safetensors.hpp"
 #include "tests/data/temporary.hpp"
 #include "tests/train/small_network.hpp"
 
@@ -29,7 +29,7 @@ RunFile small_run(const test::TemporaryDirectory& folder) {
 }
 
 std::vector<std::string> lines_of(const std::string& path) {
-  const std::string text = data::read_text(path);
+  const std::string text = data::io::read_text(path);
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
@@ -52,9 +52,9 @@ TEST(Train, LowersTheLossAndWritesTheRun) {
   EXPECT_EQ(start.steps, 24);
   EXPECT_EQ(lines_of(folder.file("run/metrics.csv")).size(), 25U);
   EXPECT_EQ(lines_of(folder.file("run/log.txt")).size(), 2U);
-  EXPECT_TRUE(data::SafetensorsFile(summary.weights).tensors().contains("conv1.weight"));
+  EXPECT_TRUE(data::formats::SafetensorsFile(summary.weights).tensors().contains("conv1.weight"));
   EXPECT_EQ(load_run(folder.file("run/run.yaml"), {}).steps, 24);
-  const base::Json trace = base::parse_json(data::read_text(folder.file("trace.json")), "trace");
+  const base::Json trace = base::parse_json(data::io::read_text(folder.file("trace.json")), "trace");
   EXPECT_GT(trace.at("traceEvents").size(), 24U * 20U);
   EXPECT_TRUE(trace.at("traceEvents").back().at("args").contains("implementation"));
 }

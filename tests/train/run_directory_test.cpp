@@ -21,7 +21,7 @@ TEST(RunDirectory, KeepsAnEarlierRun) {
   const test::TemporaryDirectory folder;
   const std::string path = folder.file("run");
   const RunDirectory directory(path, "", false);
-  data::write_text(directory.file("metrics.csv"), "step\n");
+  data::io::write_text(directory.file("metrics.csv"), "step\n");
 
   expect_error(Exit::io, "holds a run already", [&] { RunDirectory(path, "", false); });
   EXPECT_EQ(RunDirectory(path, "", true).path(), path);
@@ -31,7 +31,7 @@ TEST(RunDirectory, RemovesWhatOnlyTheEarlierRunHas) {
   const test::TemporaryDirectory folder;
   const std::string path = folder.file("run");
   const RunDirectory directory(path, "", false);
-  data::write_text(directory.file("best.safetensors"), "x");
+  data::io::write_text(directory.file("best.safetensors"), "x");
 
   RunDirectory(path, "", false);
   EXPECT_TRUE(std::filesystem::exists(directory.file("best.safetensors")));
@@ -54,7 +54,7 @@ TEST(Metrics, HasOneLinePerStepWithEveryDigit) {
     metrics.write({.step = 1, .epoch = 1, .learning_rate = 0.01, .seconds = 0.5, .losses = losses});
   }
   EXPECT_EQ(
-      data::read_text(folder.file("m.csv")),
+      data::io::read_text(folder.file("m.csv")),
       "step,epoch,learning_rate,loss,cross_entropy,soft_dice,seconds\n1,1,0.01,0.3333333333333333,0.1,0.2,0.500000\n");
 }
 

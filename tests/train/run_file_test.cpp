@@ -77,10 +77,11 @@ data:
 
   EXPECT_EQ(run.data.kind, DataOptions::Kind::hdf5);
   EXPECT_EQ(run.data.files, (std::vector<std::string>{"train", "more/*.h5"}));
-  EXPECT_EQ(run.data.hdf5, (data::Hdf5Options{.input_key = "full", .target_key = "physPar", .axes = "CDHW"}));
-  EXPECT_EQ(run.data.transforms, (std::vector<data::Transform>{data::Log1p{}, data::Scale{0.5},
-                                                               data::Normalise{.mean = {1, 2}, .deviation = {3}}}));
-  EXPECT_EQ(run.data.augment, (data::Augmentation{.flip = {true, false, true}, .permute = true}));
+  EXPECT_EQ(run.data.hdf5, (data::sets::Hdf5Options{.input_key = "full", .target_key = "physPar", .axes = "CDHW"}));
+  EXPECT_EQ(run.data.transforms,
+            (std::vector<data::sets::Transform>{data::sets::Log1p{}, data::sets::Scale{0.5},
+                                                data::sets::Normalise{.mean = {1, 2}, .deviation = {3}}}));
+  EXPECT_EQ(run.data.augment, (data::sets::Augmentation{.flip = {true, false, true}, .permute = true}));
   EXPECT_EQ(run.data.store, DataOptions::Store::off);
   EXPECT_EQ(run.data.store_limit, std::int64_t{4} << 30);
 }

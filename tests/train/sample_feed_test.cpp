@@ -12,7 +12,7 @@
 namespace orthant::train {
 namespace {
 
-using data::Part;
+using data::sets::Part;
 using tensor::Box;
 using tensor::Shape;
 
@@ -23,7 +23,7 @@ std::int32_t number_at(std::int64_t sample, Part part, const Shape& at) {
 }
 
 /// Counts four bytes per number; one sample may be bad.
-class Numbers final : public data::Dataset {
+class Numbers final : public data::sets::Dataset {
  public:
   explicit Numbers(std::int64_t samples, std::int64_t bad = -1) : samples_(samples), bad_(bad) {}
   [[nodiscard]] std::int64_t samples() const override { return samples_; }
@@ -77,7 +77,7 @@ struct Case {
   std::string grid;
   std::int64_t mini_batch = 2, samples = 5;
   bool labels = false;
-  data::Augmentation augment{};
+  data::sets::Augmentation augment{};
   std::int64_t limit_bytes = 1 << 20;
   std::int64_t epochs = 3;
   std::uint64_t seed = 3;
@@ -184,7 +184,7 @@ TEST(SampleFeed, MiniBatchesAsLargeAsTheSetMeetASampleTwice) {
 }
 
 TEST(SampleFeed, TurnedSamplesComeTogetherFromThoseWhoKeepThem) {
-  const data::Augmentation augment{.flip = {true, true, true}, .permute = true};
+  const data::sets::Augmentation augment{.flip = {true, true, true}, .permute = true};
   for (const char* grid : {"1", "d2", "d2h2", "d3", "n2d2", "n2w2"}) {
     check({.grid = grid, .augment = augment, .epochs = 5});
     check({.grid = grid, .labels = true, .augment = augment, .epochs = 5});

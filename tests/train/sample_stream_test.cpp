@@ -7,7 +7,7 @@
 namespace orthant::train {
 namespace {
 
-const data::SampleShape shape{.input = {1, 1, 4, 4, 4}, .target = {1, 1, 1, 1, 1}};
+const data::sets::SampleShape shape{.input = {1, 1, 4, 4, 4}, .target = {1, 1, 1, 1, 1}};
 
 TEST(SampleStream, HasEverySampleOnceInEveryEpoch) {
   SampleStream stream(shape, 7, {.shuffle = true, .seed = 5});

@@ -11,7 +11,7 @@ namespace orthant::train {
 namespace {
 
 /// Nothing but names.
-class Named final : public data::Dataset {
+class Named final : public data::sets::Dataset {
  public:
   explicit Named(std::vector<std::string> names) : names_(std::move(names)) {}
   [[nodiscard]] std::int64_t samples() const override { return static_cast<std::int64_t>(names_.size()); }

@@ -1,6 +1,6 @@
 #include "orthant/train/weights.hpp"
 
-#include "orthant/data/safetensors.hpp"
+#include "orthant/data/formats/safetensors.hpp"
 #include "tests/data/temporary.hpp"
 #include "tests/train/small_network.hpp"
 
@@ -10,7 +10,7 @@ namespace orthant::train {
 namespace {
 
 using base::Exit;
-using data::TensorSource;
+using data::formats::TensorSource;
 using test::expect_error;
 
 /// Tensors that fit the small network; each item counts up so that a wrong order shows.
@@ -30,12 +30,12 @@ TEST(Weights, SurviveALoadAndASave) {
   engine::Engine engine = test::small_engine(graph);
   const plan::Plan plan = plan::serial_plan(graph);
   const std::vector<TensorSource> tensors = fitting_tensors(graph);
-  data::write_safetensors(folder.file("in"), tensors);
+  data::formats::write_safetensors(folder.file("in"), tensors);
 
   load_weights(engine, graph, folder.file("in"));
   save_weights(engine, {graph, plan, test::alone()}, folder.file("out"));
 
-  const data::SafetensorsFile out(folder.file("out"));
+  const data::formats::SafetensorsFile out(folder.file("out"));
   ASSERT_EQ(out.tensors().size(), tensors.size());
   for (const TensorSource& tensor : tensors) {
     ASSERT_EQ(out.tensors().at(tensor.name).extents, tensor.extents);
@@ -54,7 +54,7 @@ TEST(Weights, CountersOfBatchesAreIgnored) {
   engine::Engine engine = test::small_engine(graph);
   std::vector<TensorSource> tensors = fitting_tensors(graph);
   tensors.push_back({"norm1.num_batches_tracked", {}, [](std::span<float>) {}});
-  data::write_safetensors(folder.file("in"), tensors);
+  data::formats::write_safetensors(folder.file("in"), tensors);
 
   load_weights(engine, graph, folder.file("in"));
 }
@@ -67,18 +67,18 @@ TEST(Weights, NamesWhatDoesNotFit) {
   std::vector<TensorSource> tensors = fitting_tensors(graph);
 
   tensors.push_back({"fc2.weight", {1}, [](std::span<float>) {}});
-  data::write_safetensors(path, tensors);
+  data::formats::write_safetensors(path, tensors);
   expect_error(Exit::bad_data, "has tensors that small does not have: fc2.weight",
                [&] { load_weights(engine, graph, path); });
 
   tensors.pop_back();
   std::swap(tensors.front().extents[0], tensors.front().extents[1]);
-  data::write_safetensors(path, tensors);
+  data::formats::write_safetensors(path, tensors);
   expect_error(Exit::bad_data, "tensor 'conv1.weight' has shape 2x4x3x3x3, but small wants 4x2x3x3x3",
                [&] { load_weights(engine, graph, path); });
 
   tensors.erase(tensors.begin());
-  data::write_safetensors(path, tensors);
+  data::formats::write_safetensors(path, tensors);
   expect_error(Exit::bad_data, "lacks a tensor of small: conv1.weight", [&] { load_weights(engine, graph, path); });
 }
 
@@ -106,9 +106,9 @@ TEST(Weights, OutputsAndGradientsAreInTheOrderOfFiles) {
   save_output(engine, {graph, plan, test::alone()}, folder.file("outputs"));
   save_gradients(engine, {graph, plan, test::alone()}, folder.file("gradients"));
 
-  EXPECT_EQ(data::SafetensorsFile(folder.file("outputs")).tensors().at("output").extents,
+  EXPECT_EQ(data::formats::SafetensorsFile(folder.file("outputs")).tensors().at("output").extents,
             (std::vector<std::int64_t>{2, 3}));
-  const data::SafetensorsFile gradients(folder.file("gradients"));
+  const data::formats::SafetensorsFile gradients(folder.file("gradients"));
   EXPECT_EQ(gradients.tensors().at("input").extents, (std::vector<std::int64_t>{2, 2, 4, 4, 4}));
   EXPECT_EQ(gradients.tensors().size(), 7U);
   EXPECT_FALSE(gradients.tensors().contains("norm1.running_mean"));

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "orthant/data/formats/hdf5_outline.hpp"
+
+namespace orthant::data::formats {
+
+/// The outlines of HDF5 files, made in a child process: a file that crashes the library costs the child only. Throws
+/// Error for the first file that cannot be read.
+std::vector<Hdf5Outline> survey_hdf5(const std::vector<std::string>& paths);
+
+/// The same with the error of each file in its outline.
+std::vector<Hdf5Outline> try_survey_hdf5(const std::vector<std::string>& paths);
+
+/// Outlines as text, to be given to other ranks.
+std::string outlines_text(const std::vector<Hdf5Outline>& outlines);
+std::vector<Hdf5Outline> outlines_from_text(const std::string& text);
+
+}  // namespace orthant::data::formats

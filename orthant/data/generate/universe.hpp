@@ -1,0 +1,58 @@
+#pragma once
+
+#include "orthant/comm/comm.hpp"
+#include "orthant/data/arrays/number.hpp"
+#include "orthant/data/generate/cosmology.hpp"
+#include "orthant/data/generate/slab_fft.hpp"
+#include "orthant/data/generate/transfer_function.hpp"
+
+#include <array>
+#include <functional>
+#include <vector>
+
+namespace orthant::data::generate {
+
+/// What all universes of a set have in common.
+struct UniverseSettings {
+  std::int64_t size = 64;                         ///< cells along each side, and as many particles
+  double box = 64;                                ///< side in Mpc/h
+  std::vector<double> redshifts{3, 1.5, 0.5, 0};  ///< one channel each
+  TransferKind transfer = TransferKind::eisenstein_hu;
+  arrays::NumberType type = arrays::NumberType::i16;  ///< or f32
+  std::uint64_t seed = 0;
+};
+
+/// What an int16 says for a cell with the mean density; a float says 1.
+inline constexpr int counts_per_particle = 64;
+
+/// One universe's parameters: Omega_m, sigma_8, n_s and H_0 in km/s/Mpc.
+struct UniverseParameters {
+  std::array<double, 4> physical{};
+  std::array<double, 4> unit{};  ///< from -1 to 1 over the range that they are drawn from
+
+  [[nodiscard]] Cosmology cosmology() const;
+};
+
+/// The middle of the range of each parameter; it reaches parameter_spread of it to both sides.
+inline constexpr std::array<double, 4> parameter_means{0.3089, 0.8159, 0.9667, 67.74};
+inline constexpr double parameter_spread = 0.3;
+
+/// Parameters of universe number `universe`: evenly spread (Sobol's sequence), shifted by the seed.
+UniverseParameters draw_parameters(std::uint64_t seed, std::int64_t universe);
+UniverseParameters parameters_of(const std::array<double, 4>& physical);
+
+struct UniverseOptions {
+  int threads = 1;
+  std::function<void()> after_step = [] {};  ///< called steps_of_universe() times, on all ranks at the same places
+};
+int steps_of_universe(const UniverseSettings& settings);
+
+/// Collective. This rank's planes of one universe, [d][h][w][redshift], of settings.type.
+std::vector<std::byte> make_universe(comm::Comm& comm, const UniverseSettings& settings,
+                                     const UniverseParameters& parameters, std::int64_t universe,
+                                     const UniverseOptions& options);
+
+/// The most memory that makes a universe on one of `ranks` ranks, which the first one needs.
+std::int64_t universe_bytes(const UniverseSettings& settings, int ranks, int threads);
+
+}  // namespace orthant::data::generate

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace orthant::data::generate {
+
+/// A place in the unit cube: d, h, w.
+using Point = std::array<double, 3>;
+
+/// Smooth noise between -1 and 1: random numbers on a lattice of `per_side` points along each side of the unit cube,
+/// with smooth steps in between. A function of key and place alone.
+double value_noise(std::uint64_t key, double per_side, const Point& at);
+
+}  // namespace orthant::data::generate

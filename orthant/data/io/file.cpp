@@ -1,0 +1,135 @@
+#include "orthant/data/io/file.hpp"
+
+#include "orthant/base/error.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace orthant::data::io {
+namespace {
+
+using base::Exit;
+using base::fail;
+
+[[noreturn]] void fail_io(const char* what, const std::string& path) {
+  const int reason = errno;
+  const bool missing = reason == ENOENT || reason == ENOTDIR;
+  fail(missing ? Exit::missing_input : Exit::io, "cannot {} '{}': {}", what, path, std::strerror(reason));
+}
+
+/// The name of the directory entry must survive a crash as well as the bytes.
+void sync_directory_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const int directory = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return;
+  ::fsync(directory);
+  ::close(directory);
+}
+
+}  // namespace
+
+InputFile::InputFile(std::string path) : path_(std::move(path)) {
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) fail_io("open", path_);
+  struct stat status {};
+  const bool regular = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
+  if (!regular) {
+    ::close(descriptor_);
+    fail(Exit::io, "cannot read '{}': it is not a regular file", path_);
+  }
+  bytes_ = status.st_size;
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), bytes_(other.bytes_) {}
+
+InputFile::~InputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void InputFile::read(std::int64_t offset, std::span<std::byte> into) const {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t got =
+        ::pread(descriptor_, into.data() + done, into.size() - done, offset + static_cast<std::int64_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_io("read", path_);
+    if (got == 0)
+      fail(Exit::io, "cannot read '{}': it ends at byte {}; was it shortened while it was read?", path_,
+           offset + static_cast<std::int64_t>(done));
+    done += static_cast<std::size_t>(got);
+  }
+}
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".part") {
+  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) fail(Exit::io, "cannot write '{}': {}", path_, std::strerror(errno));
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(temporary_.c_str());
+}
+
+void OutputFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(descriptor_, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail(Exit::io, "cannot write '{}': {}", path_, std::strerror(errno));
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+  }
+}
+
+void OutputFile::write(const std::string& text) { write(std::as_bytes(std::span(text))); }
+
+void OutputFile::commit() {
+  if (::fsync(descriptor_) != 0) fail(Exit::io, "cannot write '{}': {}", path_, std::strerror(errno));
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0)
+    fail(Exit::io, "cannot write '{}': {}", path_, std::strerror(errno));
+  ::close(std::exchange(descriptor_, -1));
+  sync_directory_of(path_);
+}
+
+void put_in_place(const std::string& temporary, const std::string& path) {
+  const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
+  const int reason = errno;
+  if (descriptor >= 0) ::close(descriptor);
+  if (!synced) fail(Exit::io, "cannot write '{}': {}", path, std::strerror(reason));
+  if (std::rename(temporary.c_str(), path.c_str()) != 0)
+    fail(Exit::io, "cannot write '{}': {}", path, std::strerror(errno));
+  sync_directory_of(path);
+}
+
+std::string read_text(const std::string& path, std::int64_t most_bytes) {
+  const InputFile file(path);
+  if (file.bytes() > most_bytes) {
+    fail(Exit::bad_data, "'{}' has {} bytes, more than the {} such a file may have; is it the right file?", path,
+         file.bytes(), most_bytes);
+  }
+  std::string text(static_cast<std::size_t>(file.bytes()), '\0');
+  file.read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+void make_directories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) fail(Exit::io, "cannot make the directory '{}': {}", path, error.message());
+}
+
+}  // namespace orthant::data::io

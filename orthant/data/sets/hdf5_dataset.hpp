@@ -1,0 +1,51 @@
+#pragma once
+
+#include "orthant/data/formats/hdf5_read.hpp"
+#include "orthant/data/sets/dataset.hpp"
+
+#include <atomic>
+#include <optional>
+
+namespace orthant::data::sets {
+
+/// What a run says of HDF5 files; empty: found out from the first file.
+struct Hdf5Options {
+  std::string input_key, target_key;
+  std::string axes;     ///< of the input: "DHWC", "CDHW", ...
+  bool targets = true;  ///< false: none are looked for, and those that are read are zeros
+
+  bool operator==(const Hdf5Options&) const = default;
+};
+
+/// Samples of HDF5 files, one or more in each, in the order of the files. Every read opens the file and takes the
+/// bytes of its box.
+class Hdf5Dataset final : public Dataset {
+ public:
+  /// Throws Error where a file does not fit the network.
+  Hdf5Dataset(std::vector<formats::Hdf5Outline> outlines, const Hdf5Options& options, const SampleShape& shape);
+
+  [[nodiscard]] std::int64_t samples() const override { return samples_; }
+  void read_input(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
+  void read_values(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
+  void read_labels(std::int64_t sample, const tensor::Box& box, std::span<std::int32_t> into) const override;
+  [[nodiscard]] std::string name(std::int64_t sample) const override;
+  [[nodiscard]] std::int64_t bytes_read() const override { return bytes_read_; }
+
+ private:
+  struct Part {
+    std::int64_t first = 0;  ///< sample
+    std::string path;
+    formats::Hdf5Reader input;
+    std::optional<formats::Hdf5Reader> target;  ///< unless the files have none
+  };
+  [[nodiscard]] const Part& part_of(std::int64_t sample) const;
+  void add(const formats::Hdf5Outline& outline, const Hdf5Options& options, const SampleShape& shape);
+
+  std::int64_t classes_;
+  std::vector<formats::Hdf5Outline> outlines_;
+  std::vector<Part> parts_;
+  std::int64_t samples_ = 0;
+  mutable std::atomic<std::int64_t> bytes_read_ = 0;
+};
+
+}  // namespace orthant::data::sets

@@ -1,0 +1,139 @@
+#include "orthant/data/sets/npy_dataset.hpp"
+
+#include "orthant/base/error.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace orthant::data::sets {
+namespace {
+
+using base::Exit;
+using base::fail;
+using tensor::Box;
+
+std::vector<std::int64_t> trimmed(std::vector<std::int64_t> extents) {
+  while (extents.size() > 1 && extents.back() == 1) extents.pop_back();
+  return extents;
+}
+
+std::vector<std::int64_t> file_extents(const tensor::Shape& shape, int spatial_count, bool channels,
+                                       std::int64_t samples) {
+  std::vector<std::int64_t> extents{samples};
+  if (channels) extents.push_back(shape.c);
+  if (spatial_count == 3) extents.push_back(shape.d);
+  extents.push_back(shape.h);
+  extents.push_back(shape.w);
+  return extents;
+}
+
+/// `wanted` is for one sample; the file's first dim may be any number of them.
+void check_extents(const formats::NpyFile& file, std::vector<std::int64_t> wanted, const char* what) {
+  const std::vector<std::int64_t>& have = file.extents();
+  wanted.front() = have.empty() ? 0 : have.front();
+  if (wanted.front() > 0 && trimmed(have) == trimmed(wanted)) return;
+  std::string text = "N";
+  wanted = trimmed(wanted);
+  for (std::size_t i = 1; i < wanted.size(); ++i) text += "x" + std::to_string(wanted[i]);
+  fail(Exit::bad_data, "'{}' has shape {}, but the network wants {} of shape {}", file.path(),
+       formats::extents_text(have), what, text);
+}
+
+/// All samples of a file, as they lie in it.
+tensor::Layout file_layout(const formats::NpyFile& file, tensor::Shape sample) {
+  sample.n = file.extents().front();
+  return tensor::channels_first(sample);
+}
+
+Box at_sample(Box box, std::int64_t sample) {
+  box.set(tensor::Dim::n, {sample, sample + 1});
+  return box;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> input_extents(const SampleShape& shape, std::int64_t samples) {
+  return file_extents(shape.input, shape.spatial_count, true, samples);
+}
+
+std::vector<std::int64_t> target_extents(const SampleShape& shape, std::int64_t samples) {
+  return file_extents(shape.target, shape.spatial_count, !shape.labels, samples);
+}
+
+void check_inputs(const formats::NpyFile& file, const SampleShape& shape) {
+  check_extents(file, input_extents(shape, 1), "inputs");
+}
+
+void check_targets(const formats::NpyFile& file, const SampleShape& shape) {
+  check_extents(file, target_extents(shape, 1), shape.labels ? "labels" : "targets");
+}
+
+NpyDataset::NpyDataset(const std::vector<std::string>& inputs, const SampleShape& shape) : shape_(shape) {
+  for (const std::string& path : inputs) {
+    const formats::NpyFile file(path);
+    check_inputs(file, shape);
+    inputs_.push_back({path, file.extents().front()});
+    samples_ += file.extents().front();
+  }
+}
+
+NpyDataset::NpyDataset(const std::vector<std::string>& inputs, const std::vector<std::string>& targets,
+                       const SampleShape& shape)
+    : NpyDataset(inputs, shape) {
+  std::int64_t target_samples = 0;
+  for (const std::string& path : targets) {
+    const formats::NpyFile file(path);
+    check_targets(file, shape);
+    targets_.push_back({path, file.extents().front()});
+    target_samples += file.extents().front();
+  }
+  if (samples_ != target_samples)
+    fail(Exit::bad_data, "the inputs hold {} samples but the targets {}; they must match", samples_, target_samples);
+  if (samples_ == 0) fail(Exit::bad_data, "the data has no samples; name at least one input and one target file");
+}
+
+NpyDataset::Place NpyDataset::find(const std::vector<Part>& parts, std::int64_t sample) {
+  for (const Part& part : parts) {
+    if (sample >= part.samples) {
+      sample -= part.samples;
+      continue;
+    }
+    formats::NpyFile file(part.path);
+    if (file.extents().empty() || file.extents().front() != part.samples) {
+      fail(Exit::bad_data, "'{}' has changed since the run began", part.path);
+    }
+    return {std::move(file), sample};
+  }
+  fail(Exit::internal, "sample {} past the end of the data", sample);
+}
+
+std::string NpyDataset::name(std::int64_t sample) const {
+  for (const Part& part : inputs_) {
+    if (sample < part.samples) return part.path + "[" + std::to_string(sample) + "]";
+    sample -= part.samples;
+  }
+  return "";
+}
+
+void NpyDataset::read_input(std::int64_t sample, const Box& box, std::span<float> into) const {
+  const Place place = find(inputs_, sample);
+  check_inputs(place.file, shape_);
+  bytes_read_ += place.file.read(file_layout(place.file, shape_.input), at_sample(box, place.sample), into);
+}
+
+void NpyDataset::read_values(std::int64_t sample, const Box& box, std::span<float> into) const {
+  if (targets_.empty()) return std::fill(into.begin(), into.end(), 0.0F);
+  const Place place = find(targets_, sample);
+  check_targets(place.file, shape_);
+  bytes_read_ += place.file.read(file_layout(place.file, shape_.target), at_sample(box, place.sample), into);
+}
+
+void NpyDataset::read_labels(std::int64_t sample, const Box& box, std::span<std::int32_t> into) const {
+  if (targets_.empty()) return std::fill(into.begin(), into.end(), 0);
+  const Place place = find(targets_, sample);
+  check_targets(place.file, shape_);
+  bytes_read_ += place.file.read_labels(file_layout(place.file, shape_.target), at_sample(box, place.sample),
+                                        shape_.classes, into);
+}
+
+}  // namespace orthant::data::sets
