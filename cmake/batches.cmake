@@ -49,7 +49,7 @@ orthant_batch(kernels activation_bias copy_permuting dropout fill lines loss los
 orthant_simd_batch(kernels activation channel_sums copy direct_activation loss_value softmax update)
 orthant_simd_batch(kernels norm_backward norm_forward norm_sums pool_gradient_rows pool_rows)
 orthant_batch(data formats/hdf5_describe formats/hdf5_layout formats/hdf5_outline formats/hdf5_survey formats/safetensors)
-orthant_batch(data arrays/gather sets/hdf5_dataset formats/hdf5_read formats/hdf5_unpack sets/intake sets/sample_store)
+orthant_batch(data arrays/convert_box sets/hdf5_dataset formats/hdf5_read formats/hdf5_unpack sets/intake sets/sample_store)
 orthant_batch(data formats/npy sets/npy_dataset formats/npy_header arrays/number arrays/stream generate/synthetic)
 orthant_batch(data generate/cosmology generate/deposit generate/field generate/modes generate/power_spectrum generate/slab_fft
   generate/transfer_function generate/universe_files)

@@ -32,8 +32,8 @@ void print(const FileReport& report) {
     std::vector<std::string> cells{array.name.empty() ? "-" : array.name, array.type,
                                    fmt::format("{}", fmt::join(array.extents, "x")),
                                    array.note.empty() ? array.storage : array.note};
-    if (array.statistics) {
-      for (const double number : {array.statistics->least, array.statistics->most, array.statistics->mean})
+    if (array.summary) {
+      for (const double number : {array.summary->least, array.summary->most, array.summary->mean})
         cells.push_back(fmt::format("{:.6g}", number));
     }
     table.add(std::move(cells));

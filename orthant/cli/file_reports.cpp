@@ -11,10 +11,10 @@ Json to_json(const data::tools::FileReport& report) {
   for (const data::tools::ArrayReport& array : report.arrays) {
     Json json{{"key", array.name}, {"type", array.type}, {"shape", array.extents}, {"storage", array.storage}};
     if (!array.note.empty()) json["note"] = array.note;
-    if (array.statistics) {
-      json["least"] = array.statistics->least;
-      json["most"] = array.statistics->most;
-      json["mean"] = array.statistics->mean;
+    if (array.summary) {
+      json["least"] = array.summary->least;
+      json["most"] = array.summary->most;
+      json["mean"] = array.summary->mean;
     }
     arrays.push_back(std::move(json));
   }

@@ -61,7 +61,7 @@ void check(const data::generate::UniverseSet& set, int ranks, int threads) {
     fail(Exit::does_not_fit, "universes of {}³ cells need {} but {} are available; use a smaller --size",
          set.settings.size, bytes_text(bytes), bytes_text(available));
   }
-  data::io::check_directory(set.place());
+  data::io::check_directory(set.set_directory());
 }
 
 void print_plan(const data::generate::UniverseSet& set, int ranks, int threads) {
@@ -69,7 +69,7 @@ void print_plan(const data::generate::UniverseSet& set, int ranks, int threads) 
   fmt::print("universes   {} of {}³ cells, {:g} Mpc/h, z = {:g}, in {} file{}\n", with_commas(set.universes),
              settings.size, settings.box, fmt::join(settings.redshifts, ", "), with_commas(set.files()),
              set.files() == 1 ? "" : "s");
-  fmt::print("disk        {}\n", bytes_text(set.place().bytes));
+  fmt::print("disk        {}\n", bytes_text(set.set_directory().bytes));
   fmt::print("memory      {} at most, {} rank{} of {} thread{}\n", bytes_text(memory_of(set, ranks, threads)), ranks,
              ranks == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
   std::fflush(stdout);
@@ -96,7 +96,7 @@ void run_make_cosmology(const MakeCosmologyArguments& arguments, comm::Comm& com
   comm::on_root(comm, [&] {
     check(set, comm.size(), threads);
     if (!arguments.json) print_plan(set, comm.size(), threads);
-    data::io::make_directory(set.place());
+    data::io::make_directory(set.set_directory());
   });
   const auto start = std::chrono::steady_clock::now();
   {

@@ -41,7 +41,7 @@ void check(const data::generate::OrganSet& set, int ranks) {
     fail(Exit::does_not_fit, "volumes of {}³ voxels need {} but {} are available; use a smaller --size",
          set.settings.size, bytes_text(bytes), bytes_text(available));
   }
-  data::io::check_directory(set.place());
+  data::io::check_directory(set.set_directory());
 }
 
 /// Each rank makes whole volumes, one after the other; all ranks work on as many planes at the same time.
@@ -70,10 +70,10 @@ void run_make_organs(const MakeOrgansArguments& arguments, comm::Comm& comm) {
     if (!arguments.json) {
       fmt::print("volumes     {} of {}³ voxels, {} classes\n", with_commas(set.volumes), set.settings.size,
                  set.settings.classes);
-      fmt::print("disk        {}\n", bytes_text(set.place().bytes));
+      fmt::print("disk        {}\n", bytes_text(set.set_directory().bytes));
       std::fflush(stdout);
     }
-    data::io::make_directory(set.place());
+    data::io::make_directory(set.set_directory());
   });
   const auto start = std::chrono::steady_clock::now();
   make_volumes(comm, set, threads);

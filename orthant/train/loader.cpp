@@ -61,11 +61,11 @@ std::unique_ptr<data::sets::Dataset> open_data(const DataOptions& options, const
 
 std::vector<Slot> slots_of(const schedule::Schedule& schedule) {
   std::vector<Slot> slots;
-  const auto add = [&](const std::vector<schedule::Port>& ports, data::sets::Part part) {
+  const auto add = [&](const std::vector<schedule::Port>& ports, data::sets::Role role) {
     for (const schedule::Port& port : ports) {
       if (port.buffer < 0 || tensor::is_empty(port.box)) continue;
       for (std::int64_t n = port.box.lo.n; n < port.box.hi.n; ++n) {
-        Slot slot{.part = part, .n = n, .box = port.box, .buffer = port.buffer, .layout = port.layout};
+        Slot slot{.role = role, .n = n, .box = port.box, .buffer = port.buffer, .layout = port.layout};
         slot.box.set(tensor::Dim::n, {0, 1});
         slot.layout.extents.n = 1;
         slot.layout.offset += (n - port.box.lo.n) * port.layout.strides.n;
@@ -73,16 +73,16 @@ std::vector<Slot> slots_of(const schedule::Schedule& schedule) {
       }
     }
   };
-  add(schedule.inputs, data::sets::Part::source);
-  add(schedule.targets, data::sets::Part::target);
+  add(schedule.inputs, data::sets::Role::source);
+  add(schedule.targets, data::sets::Role::target);
   return slots;
 }
 
 void read_box(const data::sets::Dataset& dataset, const data::sets::SampleShape& shape, std::int64_t sample,
-              data::sets::Part part, const tensor::Box& box, std::span<std::byte> into) {
+              data::sets::Role role, const tensor::Box& box, std::span<std::byte> into) {
   const auto items = static_cast<std::size_t>(tensor::volume(box));
   const std::span<float> floats(reinterpret_cast<float*>(into.data()), items);
-  if (part == data::sets::Part::source) {
+  if (role == data::sets::Role::source) {
     dataset.read_input(sample, box, floats);
   } else if (shape.labels) {
     dataset.read_labels(sample, box, {reinterpret_cast<std::int32_t*>(into.data()), items});
@@ -123,17 +123,17 @@ std::int64_t Loader::epoch_of(std::int64_t step) const { return (step - 1) * min
 void Loader::load(std::int64_t step, engine::Engine& engine) {
   for (const Slot& slot : slots_of(engine.schedule())) {
     const Draw draw = stream_.at((step - 1) * mini_batch_ + slot.n);
-    const tensor::Box box = stream_.source(draw, slot.part, slot.box);
+    const tensor::Box box = stream_.source(draw, slot.role, slot.box);
     const auto bytes = static_cast<std::size_t>(data::sets::box_bytes(box));
     if (tensor::is_dense(slot.layout) && draw.orientation == data::sets::Orientation{}) {
       const std::span<std::byte> memory = std::as_writable_bytes(engine.labels(slot.buffer));
       const auto offset = static_cast<std::size_t>(slot.layout.offset) * sizeof(float);
-      read_box(dataset_, stream_.shape(), draw.sample, slot.part, box, memory.subspan(offset, bytes));
+      read_box(dataset_, stream_.shape(), draw.sample, slot.role, box, memory.subspan(offset, bytes));
       continue;
     }
     if (room_.size() < bytes) room_.resize(bytes);
     const std::span<std::byte> room(room_.data(), bytes);
-    read_box(dataset_, stream_.shape(), draw.sample, slot.part, box, room);
+    read_box(dataset_, stream_.shape(), draw.sample, slot.role, box, room);
     put_box(slot, draw.orientation, room, engine);
   }
 }

@@ -25,7 +25,7 @@ std::unique_ptr<data::sets::Dataset> open_data(const DataOptions& options, const
 
 /// A box that a rank takes of the n-th sample of every mini-batch, and where the engine wants it.
 struct Slot {
-  data::sets::Part part = data::sets::Part::source;
+  data::sets::Role role = data::sets::Role::source;
   std::int64_t n = 0;
   tensor::Box box;  ///< in the sample; its n is [0, 1)
   int buffer = -1;
@@ -37,7 +37,7 @@ std::vector<Slot> slots_of(const schedule::Schedule& schedule);
 
 /// Reads a box of a sample into memory of its size: floats, or labels as the network wants them.
 void read_box(const data::sets::Dataset& dataset, const data::sets::SampleShape& shape, std::int64_t sample,
-              data::sets::Part part, const tensor::Box& box, std::span<std::byte> into);
+              data::sets::Role role, const tensor::Box& box, std::span<std::byte> into);
 /// Puts a box that was read, dense, into the engine's memory, turned.
 void put_box(const Slot& slot, const data::sets::Orientation& orientation, std::span<const std::byte> box,
              engine::Engine& engine);

@@ -13,7 +13,7 @@ std::vector<std::int64_t> Prefetch::read_all() const {
   std::vector<std::int64_t> bytes;
   for (const Read& read : reads_) {
     const std::int64_t before = dataset_.bytes_read();
-    read_box(dataset_, shape_, read.sample, read.part, read.box, read.into);
+    read_box(dataset_, shape_, read.sample, read.role, read.box, read.into);
     bytes.push_back(dataset_.bytes_read() - before);
   }
   return bytes;

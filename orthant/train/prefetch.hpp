@@ -12,7 +12,7 @@ namespace orthant::train {
 /// A box to be read, and where to.
 struct Read {
   std::int64_t epoch = 0, sample = 0;
-  data::sets::Part part = data::sets::Part::source;
+  data::sets::Role role = data::sets::Role::source;
   tensor::Box box;
   std::span<std::byte> into;
 };

@@ -46,7 +46,7 @@ void LineFile::write(const std::string& line) {
 }
 
 void check_run_directory(const std::string& wanted, bool overwrite) {
-  data::io::check_place(wanted.empty() ? "runs" : wanted);
+  data::io::check_writable(wanted.empty() ? "runs" : wanted);
   if (!wanted.empty() && !overwrite && fs::exists(wanted + "/metrics.csv"))
     fail(Exit::io, "'{}' holds a run already; choose another output, or set overwrite=true", wanted);
 }

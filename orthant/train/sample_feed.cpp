@@ -21,7 +21,7 @@ std::vector<Take> all_takes(const std::vector<Slot>& slots, comm::Comm& comm) {
   takes.reserve(slots.size());
   for (const Slot& slot : slots) {
     takes.push_back({.rank = comm.rank(),
-                     .part = slot.part,
+                     .role = slot.role,
                      .n = slot.n,
                      .box = slot.box,
                      .index = static_cast<int>(takes.size())});
@@ -91,40 +91,41 @@ Held SampleFeed::staging(const Take& take, const Box& box) const {
 }
 
 void SampleFeed::read(const Draw& draw, const Take& take, bool keep) {
-  const Box box = stream_.source(draw, take.part, take.box);
+  const Box box = stream_.source(draw, take.role, take.box);
   const Held to = keep ? store_->held(draw.sample, take) : staging(take, box);
-  reads_.push_back({.epoch = draw.epoch, .sample = draw.sample, .part = take.part, .box = box, .into = to.bytes});
+  reads_.push_back({.epoch = draw.epoch, .sample = draw.sample, .role = take.role, .box = box, .into = to.bytes});
   ready_[static_cast<std::size_t>(take.index)] = {to.bytes, draw.orientation};
 }
 
 /// A box of this rank out of memory, its own or others'.
 void SampleFeed::fetch(const Draw& draw, const Take& take) {
-  const Box box = stream_.source(draw, take.part, take.box);
-  const std::vector<data::sets::Piece> pieces = store_->pieces(draw.sample, take.part, box, take.rank);
+  const Box box = stream_.source(draw, take.role, take.box);
+  const std::vector<data::sets::Contribution> contributions =
+      store_->contributions(draw.sample, take.role, box, take.rank);
   Ready& ready = ready_[static_cast<std::size_t>(take.index)];
-  const Take& first = *pieces.front().holder;
+  const Take& first = *contributions.front().holder;
   if (first.rank == take.rank && store_->kept_box(draw.sample, first) == box) {
     ready = {store_->held(draw.sample, first).bytes, draw.orientation};
     return;
   }
   const Held to = staging(take, box);
   ready = {to.bytes, draw.orientation};
-  for (const data::sets::Piece& piece : pieces) {
-    if (piece.holder->rank == take.rank) {
-      delivery_.add_copy(store_->held(draw.sample, *piece.holder), to, piece.box);
+  for (const data::sets::Contribution& contribution : contributions) {
+    if (contribution.holder->rank == take.rank) {
+      delivery_.add_copy(store_->held(draw.sample, *contribution.holder), to, contribution.box);
     } else {
-      delivery_.add_receive(piece.holder->rank, to, piece.box);
+      delivery_.add_receive(contribution.holder->rank, to, contribution.box);
     }
   }
 }
 
 /// What this rank keeps of another's box.
 void SampleFeed::give(const Draw& draw, const Take& take) {
-  const Box box = stream_.source(draw, take.part, take.box);
-  for (const data::sets::Piece& piece : store_->pieces(draw.sample, take.part, box, take.rank)) {
-    if (piece.holder->rank != comm_.rank()) continue;
-    delivery_.add_send(take.rank, store_->held(draw.sample, *piece.holder), piece.box);
-    epoch(draw.epoch).store_bytes_sent += data::sets::box_bytes(piece.box);
+  const Box box = stream_.source(draw, take.role, take.box);
+  for (const data::sets::Contribution& contribution : store_->contributions(draw.sample, take.role, box, take.rank)) {
+    if (contribution.holder->rank != comm_.rank()) continue;
+    delivery_.add_send(take.rank, store_->held(draw.sample, *contribution.holder), contribution.box);
+    epoch(draw.epoch).store_bytes_sent += data::sets::box_bytes(contribution.box);
   }
 }
 

@@ -32,8 +32,8 @@ Draw SampleStream::at(std::int64_t position) {
   return {.epoch = epoch, .sample = sample, .orientation = orientation(epoch, sample)};
 }
 
-tensor::Box SampleStream::source(const Draw& draw, data::sets::Part part, const tensor::Box& box) const {
-  return data::sets::source_box(draw.orientation, box, part == data::sets::Part::source ? shape_.input : shape_.target);
+tensor::Box SampleStream::source(const Draw& draw, data::sets::Role role, const tensor::Box& box) const {
+  return data::sets::source_box(draw.orientation, box, role == data::sets::Role::source ? shape_.input : shape_.target);
 }
 
 }  // namespace orthant::train

@@ -35,7 +35,7 @@ class SampleStream {
   [[nodiscard]] std::vector<std::int64_t> order(std::int64_t epoch) const;
   [[nodiscard]] data::sets::Orientation orientation(std::int64_t epoch, std::int64_t sample) const;
   /// The box of the sample that `box` of the turned sample is made of.
-  [[nodiscard]] tensor::Box source(const Draw& draw, data::sets::Part part, const tensor::Box& box) const;
+  [[nodiscard]] tensor::Box source(const Draw& draw, data::sets::Role role, const tensor::Box& box) const;
 
  private:
   struct Epoch {

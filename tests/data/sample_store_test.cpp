@@ -45,12 +45,12 @@ TEST(SampleStore, TakesABoxFromWhoeverHasAllOfIt) {
   const Intake intake = grouped_intake();
   const SampleStore store(intake, filling_of({3, 1, 0, 2}, 4), 0);
 
-  const std::vector<Piece> pieces = store.pieces(1, Part::source, slab(2, 6), 1);
+  const std::vector<Contribution> contributions = store.contributions(1, Role::source, slab(2, 6), 1);
 
-  ASSERT_EQ(pieces.size(), 1U);
-  EXPECT_EQ(pieces[0].holder->rank, 3);
-  EXPECT_EQ(store.pieces(3, Part::source, slab(2, 4), 1).front().holder->rank, 1);
-  EXPECT_EQ(store.pieces(3, Part::source, slab(2, 4), 2).front().holder->rank, 0);
+  ASSERT_EQ(contributions.size(), 1U);
+  EXPECT_EQ(contributions[0].holder->rank, 3);
+  EXPECT_EQ(store.contributions(3, Role::source, slab(2, 4), 1).front().holder->rank, 1);
+  EXPECT_EQ(store.contributions(3, Role::source, slab(2, 4), 2).front().holder->rank, 0);
 }
 
 TEST(SampleStore, PutsABoxTogetherFromPiecesThatShareNoCell) {
@@ -58,14 +58,14 @@ TEST(SampleStore, PutsABoxTogetherFromPiecesThatShareNoCell) {
   const SampleStore store(intake, filling_of({3, 1, 0, 2}, 4), 0);
   const Box wanted{.lo = {0, 0, 0, 1, 2}, .hi = {1, 2, 6, 3, 5}};
 
-  const std::vector<Piece> pieces = store.pieces(2, Part::source, wanted, 0);
+  const std::vector<Contribution> contributions = store.contributions(2, Role::source, wanted, 0);
 
   std::int64_t cells = 0;
-  for (const Piece& piece : pieces) {
-    EXPECT_TRUE(tensor::contains(piece.holder->box, piece.box));
-    cells += tensor::volume(piece.box);
+  for (const Contribution& contribution : contributions) {
+    EXPECT_TRUE(tensor::contains(contribution.holder->box, contribution.box));
+    cells += tensor::volume(contribution.box);
   }
-  EXPECT_EQ(pieces.size(), 2U);
+  EXPECT_EQ(contributions.size(), 2U);
   EXPECT_EQ(cells, tensor::volume(wanted));
 }
 

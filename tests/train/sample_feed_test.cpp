@@ -12,14 +12,14 @@
 namespace orthant::train {
 namespace {
 
-using data::sets::Part;
+using data::sets::Role;
 using tensor::Box;
 using tensor::Shape;
 
 /// Every number says of which sample and place it is.
-std::int32_t number_at(std::int64_t sample, Part part, const Shape& at) {
+std::int32_t number_at(std::int64_t sample, Role role, const Shape& at) {
   return static_cast<std::int32_t>(
-      ((((sample * 2 + static_cast<std::int64_t>(part)) * 8 + at.d) * 8 + at.h) * 8 + at.w) * 8 + at.c);
+      ((((sample * 2 + static_cast<std::int64_t>(role)) * 8 + at.d) * 8 + at.h) * 8 + at.w) * 8 + at.c);
 }
 
 /// Counts four bytes per number; one sample may be bad.
@@ -29,25 +29,25 @@ class Numbers final : public data::sets::Dataset {
   [[nodiscard]] std::int64_t samples() const override { return samples_; }
   void read_input(std::int64_t sample, const Box& box, std::span<float> into) const override {
     if (sample == bad_) base::fail(base::Exit::bad_data, "sample {} is bad", sample);
-    fill(sample, Part::source, box, into);
+    fill(sample, Role::source, box, into);
   }
   void read_values(std::int64_t sample, const Box& box, std::span<float> into) const override {
-    fill(sample, Part::target, box, into);
+    fill(sample, Role::target, box, into);
   }
   void read_labels(std::int64_t sample, const Box& box, std::span<std::int32_t> into) const override {
-    fill(sample, Part::target, box, into);
+    fill(sample, Role::target, box, into);
   }
   [[nodiscard]] std::int64_t bytes_read() const override { return bytes_; }
 
  private:
   template <class T>
-  void fill(std::int64_t sample, Part part, const Box& box, std::span<T> into) const {
+  void fill(std::int64_t sample, Role role, const Box& box, std::span<T> into) const {
     std::size_t item = 0;
     Shape at;
     for (at.d = box.lo.d; at.d < box.hi.d; ++at.d)
       for (at.h = box.lo.h; at.h < box.hi.h; ++at.h)
         for (at.w = box.lo.w; at.w < box.hi.w; ++at.w)
-          for (at.c = box.lo.c; at.c < box.hi.c; ++at.c) into[item++] = static_cast<T>(number_at(sample, part, at));
+          for (at.c = box.lo.c; at.c < box.hi.c; ++at.c) into[item++] = static_cast<T>(number_at(sample, role, at));
     bytes_ += static_cast<std::int64_t>(into.size()) * 4;
   }
 
@@ -88,7 +88,7 @@ void expect_loaded(const Case& wanted, std::int64_t step, SampleStream& stream, 
   std::int64_t wrong = 0;
   for (const Slot& slot : slots_of(engine.schedule())) {
     const Draw draw = stream.at((step - 1) * wanted.mini_batch + slot.n);
-    const Shape& shape = slot.part == Part::source ? stream.shape().input : stream.shape().target;
+    const Shape& shape = slot.role == Role::source ? stream.shape().input : stream.shape().target;
     const bool single = shape.d * shape.h * shape.w == 1;
     Shape at;
     for (at.d = slot.box.lo.d; at.d < slot.box.hi.d; ++at.d)
@@ -104,9 +104,9 @@ void expect_loaded(const Case& wanted, std::int64_t step, SampleStream& stream, 
               const auto source = static_cast<std::size_t>(single ? static_cast<int>(i) : draw.orientation.from.at(i));
               from[tensor::spatial_dims.at(source)] = flipped ? shape[dim] - 1 - at[dim] : at[dim];
             }
-            const std::int32_t expected = number_at(draw.sample, slot.part, from);
+            const std::int32_t expected = number_at(draw.sample, slot.role, from);
             const auto index = static_cast<std::size_t>(item);
-            const bool label = slot.part == Part::target && wanted.labels;
+            const bool label = slot.role == Role::target && wanted.labels;
             wrong += label ? engine.labels(slot.buffer)[index] != expected
                            : engine.floats(slot.buffer)[index] != static_cast<float>(expected);
           }

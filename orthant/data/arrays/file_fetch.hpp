@@ -6,7 +6,7 @@
 
 namespace orthant::data::arrays {
 
-/// Reads pieces of a file, counted from `begin`, and counts the bytes. Pass it to gather() with std::ref.
+/// Reads pieces of a file, counted from `begin`, and counts the bytes. Pass it to convert_box() with std::ref.
 class FileFetch {
  public:
   FileFetch(const io::InputFile& file, std::int64_t begin) : file_(file), begin_(begin) {}

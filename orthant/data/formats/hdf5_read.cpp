@@ -1,8 +1,8 @@
 #include "orthant/data/formats/hdf5_read.hpp"
 
 #include "orthant/base/nearest.hpp"
+#include "orthant/data/arrays/convert_box.hpp"
 #include "orthant/data/arrays/file_fetch.hpp"
-#include "orthant/data/arrays/gather.hpp"
 #include "orthant/data/formats/hdf5_unpack.hpp"
 
 #include <cassert>
@@ -143,7 +143,7 @@ std::int64_t Hdf5Reader::read(const Box& box, std::span<float> into) const {
   assert(static_cast<std::int64_t>(into.size()) == tensor::volume(box));
   return read_with(box, [&](const arrays::Stored& from, const Box& part, const arrays::Fetch& fetch, const Layout& to,
                             const Shape& origin) {
-    std::optional<arrays::BadItem> bad = arrays::gather(from, part, fetch, to, into.data());
+    std::optional<arrays::BadItem> bad = arrays::convert_box(from, part, fetch, to, into.data());
     if (!bad) return;
     for (const Dim dim : tensor::all_dims) bad->at[dim] += origin[dim];
     arrays::fail_not_finite({name_, array_.extents}, layout_, *bad);
@@ -157,7 +157,7 @@ std::int64_t Hdf5Reader::read_labels(const Box& box, std::int64_t classes, std::
   }
   return read_with(box, [&](const arrays::Stored& from, const Box& part, const arrays::Fetch& fetch, const Layout& to,
                             const Shape& origin) {
-    std::optional<arrays::BadItem> bad = arrays::gather_labels(from, part, fetch, to, into.data(), classes);
+    std::optional<arrays::BadItem> bad = arrays::convert_labels(from, part, fetch, to, into.data(), classes);
     if (!bad) return;
     for (const Dim dim : tensor::all_dims) bad->at[dim] += origin[dim];
     arrays::fail_no_class({name_, array_.extents}, layout_, *bad, classes);

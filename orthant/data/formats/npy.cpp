@@ -2,8 +2,8 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/data/arrays/convert_box.hpp"
 #include "orthant/data/arrays/file_fetch.hpp"
-#include "orthant/data/arrays/gather.hpp"
 
 #include <algorithm>
 #include <array>
@@ -89,8 +89,8 @@ NpyFile::NpyFile(const std::string& path) : file_(path) {
 std::int64_t NpyFile::read(const tensor::Layout& layout, const tensor::Box& box, std::span<float> into) const {
   assert(static_cast<std::int64_t>(into.size()) == tensor::volume(box));
   arrays::FileFetch fetch(file_, data_begin_);
-  const auto bad = arrays::gather({.type = header_.type, .layout = layout}, box, std::ref(fetch),
-                                  tensor::channels_last(tensor::extents_of(box)), into.data());
+  const auto bad = arrays::convert_box({.type = header_.type, .layout = layout}, box, std::ref(fetch),
+                                       tensor::channels_last(tensor::extents_of(box)), into.data());
   if (bad) arrays::fail_not_finite({path(), extents()}, layout, *bad);
   return fetch.bytes();
 }
@@ -103,8 +103,8 @@ std::int64_t NpyFile::read_labels(const tensor::Layout& layout, const tensor::Bo
          name_of(header_.type));
   }
   arrays::FileFetch fetch(file_, data_begin_);
-  const auto bad = arrays::gather_labels({.type = header_.type, .layout = layout}, box, std::ref(fetch),
-                                         tensor::channels_last(tensor::extents_of(box)), into.data(), classes);
+  const auto bad = arrays::convert_labels({.type = header_.type, .layout = layout}, box, std::ref(fetch),
+                                          tensor::channels_last(tensor::extents_of(box)), into.data(), classes);
   if (bad) arrays::fail_no_class({path(), extents()}, layout, *bad, classes);
   return fetch.bytes();
 }

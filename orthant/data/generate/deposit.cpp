@@ -11,8 +11,8 @@ namespace orthant::data::generate {
 namespace {
 
 /// A part of a whole number of units; the rest goes to the other side, so that nothing is lost.
-std::uint32_t share(std::uint32_t units, float part) {
-  const auto halves = static_cast<std::uint32_t>(static_cast<float>(2 * units) * part);
+std::uint32_t fraction_of(std::uint32_t units, float fraction) {
+  const auto halves = static_cast<std::uint32_t>(static_cast<float>(2 * units) * fraction);
   return (halves + 1) / 2;
 }
 
@@ -26,7 +26,7 @@ std::int64_t modulo(std::int64_t i, std::int64_t size) {
 /// A displacement as whole cells and the part of the particle that belongs to the next cell.
 struct Shift {
   std::int64_t cells;
-  float part;
+  float fraction;
 };
 
 Shift shift_of(const Displacements& displacements, const Growth& growth, std::size_t dim, std::size_t particle) {
@@ -39,22 +39,22 @@ Shift shift_of(const Displacements& displacements, const Growth& growth, std::si
 }
 
 /// Where a particle started.
-struct Start {
+struct Origin {
   std::uint32_t* plane;
   std::int64_t size, h, w;
 };
 
 /// Shares units out among the four cells of a plane around the place.
-void place_in_plane(const Start& start, const Shift& by_h, const Shift& by_w, std::uint32_t units) {
-  const std::int64_t size = start.size;
-  const std::int64_t w0 = modulo(start.w + by_w.cells, size), w1 = w0 + 1 == size ? 0 : w0 + 1;
-  const std::int64_t h0 = modulo(start.h + by_h.cells, size), h1 = h0 + 1 == size ? 0 : h0 + 1;
-  const std::uint32_t there = share(units, by_h.part), here = units - there;
-  const std::uint32_t here_next = share(here, by_w.part), there_next = share(there, by_w.part);
-  start.plane[h0 * size + w0] += here - here_next;
-  start.plane[h0 * size + w1] += here_next;
-  start.plane[h1 * size + w0] += there - there_next;
-  start.plane[h1 * size + w1] += there_next;
+void place_in_plane(const Origin& origin, const Shift& by_h, const Shift& by_w, std::uint32_t units) {
+  const std::int64_t size = origin.size;
+  const std::int64_t w0 = modulo(origin.w + by_w.cells, size), w1 = w0 + 1 == size ? 0 : w0 + 1;
+  const std::int64_t h0 = modulo(origin.h + by_h.cells, size), h1 = h0 + 1 == size ? 0 : h0 + 1;
+  const std::uint32_t there = fraction_of(units, by_h.fraction), here = units - there;
+  const std::uint32_t here_next = fraction_of(here, by_w.fraction), there_next = fraction_of(there, by_w.fraction);
+  origin.plane[h0 * size + w0] += here - here_next;
+  origin.plane[h0 * size + w1] += here_next;
+  origin.plane[h1 * size + w0] += there - there_next;
+  origin.plane[h1 * size + w1] += there_next;
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ void Deposit::place_into(const tensor::Range& slots, const Displacements& displa
     for (std::int64_t h = 0; h < size; ++h) {
       for (std::int64_t w = 0; w < size; ++w, ++particle) {
         const Shift by_d = shift_of(displacements, growth, 0, particle);
-        const std::uint32_t next = share(particle_unit, by_d.part);
+        const std::uint32_t next = fraction_of(particle_unit, by_d.fraction);
         for (const bool is_next : {false, true}) {
           const std::int64_t index = slot_of(reach, d + by_d.cells + (is_next ? 1 : 0));
           if (index < slots.lo || index >= slots.hi) continue;

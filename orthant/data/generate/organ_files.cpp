@@ -32,7 +32,7 @@ formats::Hdf5Extents format_of(const OrganSet& set, arrays::NumberType type) {
 
 }  // namespace
 
-io::SetDirectory OrganSet::place() const {
+io::SetDirectory OrganSet::set_directory() const {
   const std::int64_t voxels = base::checked_product({settings.size, settings.size, settings.size});
   const std::int64_t each = base::checked_add(base::checked_mul(voxels, bytes_of(type) + 1), header_bytes);
   return {.path = directory, .prefix = "organs_", .bytes = base::checked_mul(volumes, each), .overwrite = overwrite};

@@ -18,7 +18,7 @@ struct OrganSet {
   std::string directory;
   bool overwrite = false;
 
-  [[nodiscard]] io::SetDirectory place() const;
+  [[nodiscard]] io::SetDirectory set_directory() const;
 };
 
 /// What an int16 says for brightness 1.

@@ -23,12 +23,12 @@ std::uint64_t key_of(std::uint64_t seed, Stream stream) {
 /// Point `index` of Sobol's sequence in one of four dims, as a share of 2^32 (polynomials and first numbers of Joe and
 /// Kuo 2008): the first 2^n points have one in each of 2^n equal ranges.
 std::uint32_t sobol(std::uint32_t index, std::size_t dim) {
-  struct Start {
+  struct DirectionNumbers {
     unsigned degree, coefficients;
     std::array<std::uint32_t, 3> numbers;
   };
-  constexpr std::array<Start, 4> starts{{{0, 0, {}}, {1, 0, {1}}, {2, 1, {1, 3}}, {3, 1, {1, 3, 1}}}};
-  const auto& [degree, coefficients, numbers] = starts[dim];
+  constexpr std::array<DirectionNumbers, 4> initial{{{0, 0, {}}, {1, 0, {1}}, {2, 1, {1, 3}}, {3, 1, {1, 3, 1}}}};
+  const auto& [degree, coefficients, numbers] = initial[dim];
   std::array<std::uint32_t, 32> directions{};
   std::uint32_t point = 0;
   for (unsigned bit = 0; bit < 32; ++bit) {

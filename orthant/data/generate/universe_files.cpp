@@ -42,9 +42,9 @@ class CubeFiles {
   }
 
  private:
-  using Place = std::array<std::int64_t, 3>;
+  using CubeIndex = std::array<std::int64_t, 3>;
 
-  void add_to_cube(const Place& cube, std::int64_t first, std::span<const std::byte> planes) {
+  void add_to_cube(const CubeIndex& cube, std::int64_t first, std::span<const std::byte> planes) {
     if (first % set_.cube() == 0) begin(cube);
     const std::int64_t count = static_cast<std::int64_t>(planes.size()) / plane_bytes(set_);
     file_->append("full", set_.split > 0 ? cut(cube, planes) : planes);
@@ -54,7 +54,7 @@ class CubeFiles {
     }
   }
 
-  void begin(const Place& cube) {
+  void begin(const CubeIndex& cube) {
     file_.emplace(set_.directory + "/" + universe_file(set_, universe_, cube[0], cube[1], cube[2]));
     const std::int64_t side = set_.cube(), channels = static_cast<std::int64_t>(set_.settings.redshifts.size());
     formats::Hdf5Extents full{.type = set_.settings.type, .extents = {side, side, side, channels}};
@@ -79,7 +79,7 @@ class CubeFiles {
     file_->append(name, std::as_bytes(std::span(floats)));
   }
 
-  void write_attributes(const Place& cube) {
+  void write_attributes(const CubeIndex& cube) {
     const UniverseSettings& settings = set_.settings;
     file_->attribute("", "made_by", std::string("orthant data make cosmology"));
     file_->attribute("", "parameters", std::string("Omega_m sigma_8 n_s H_0"));
@@ -98,7 +98,7 @@ class CubeFiles {
   }
 
   /// The part of whole planes that belongs to a cube.
-  std::span<const std::byte> cut(const Place& cube, std::span<const std::byte> planes) {
+  std::span<const std::byte> cut(const CubeIndex& cube, std::span<const std::byte> planes) {
     const auto row = static_cast<std::size_t>(set_.settings.size * pixel_bytes(set_));
     const auto part = static_cast<std::size_t>(set_.cube() * pixel_bytes(set_));
     const std::size_t planes_count = planes.size() / static_cast<std::size_t>(plane_bytes(set_));
@@ -147,7 +147,7 @@ std::int64_t UniverseSet::files() const {
   return base::checked_product({universes, per_side, per_side, per_side});
 }
 
-io::SetDirectory UniverseSet::place() const {
+io::SetDirectory UniverseSet::set_directory() const {
   const std::int64_t numbers = base::checked_product({universes, settings.size, plane_bytes(*this)});
   return {.path = directory,
           .prefix = "universe_",

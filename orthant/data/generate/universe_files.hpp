@@ -18,7 +18,7 @@ struct UniverseSet {
 
   [[nodiscard]] std::int64_t cube() const { return split > 0 ? split : settings.size; }
   [[nodiscard]] std::int64_t files() const;
-  [[nodiscard]] io::SetDirectory place() const;
+  [[nodiscard]] io::SetDirectory set_directory() const;
 };
 
 /// Refuses settings that no set can have.

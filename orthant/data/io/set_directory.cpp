@@ -40,7 +40,7 @@ void for_each_entry(const std::string& path, Visit visit) {
 
 }  // namespace
 
-void check_place(const std::string& path) {
+void check_writable(const std::string& path) {
   const fs::path base = existing_part(path);
   if (!fs::is_directory(base))
     fail(Exit::io, "cannot make the directory '{}': '{}' is a file; choose another name", path, base.string());
@@ -49,7 +49,7 @@ void check_place(const std::string& path) {
 }
 
 void check_directory(const SetDirectory& directory) {
-  check_place(directory.path);
+  check_writable(directory.path);
   if (fs::exists(directory.path) && !directory.overwrite) {
     for_each_entry(directory.path, [&](const fs::path& entry) {
       fail(Exit::io, "'{}' is not empty: it holds '{}'; choose another directory, or give --overwrite", directory.path,

@@ -14,7 +14,7 @@ struct SetDirectory {
 };
 
 /// Refuses a directory in which nothing can be written, whether it is there or has to be made; changes nothing.
-void check_place(const std::string& path);
+void check_writable(const std::string& path);
 
 /// Refuses a directory that cannot be written, is not empty, or has too little room; changes nothing.
 void check_directory(const SetDirectory& directory);

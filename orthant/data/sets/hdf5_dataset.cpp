@@ -88,7 +88,7 @@ Hdf5Dataset::Hdf5Dataset(std::vector<formats::Hdf5Outline> outlines, const Hdf5O
     : classes_(shape.classes), outlines_(std::move(outlines)) {
   if (outlines_.empty()) fail(Exit::bad_data, "the data has no samples; name at least one file");
   const Hdf5Options keys = with_keys(options, outlines_.front(), shape.labels);
-  parts_.reserve(outlines_.size());
+  files_.reserve(outlines_.size());
   for (const formats::Hdf5Outline& outline : outlines_) add(outline, keys, shape);
 }
 
@@ -96,50 +96,50 @@ void Hdf5Dataset::add(const formats::Hdf5Outline& outline, const Hdf5Options& op
   const formats::Hdf5Array& input = formats::array_named(outline, options.input_key);
   const arrays::Axes axes = input_axes(outline.path + ":" + input.name, input,
                                        {.shape = shape.input, .spatial_count = shape.spatial_count}, options.axes);
-  parts_.push_back({samples_, outline.path, formats::Hdf5Reader(outline, input, axes), std::nullopt});
-  Part& part = parts_.back();
-  samples_ += part.input.shape().n;
+  files_.push_back({samples_, outline.path, formats::Hdf5Reader(outline, input, axes), std::nullopt});
+  SampleFile& file = files_.back();
+  samples_ += file.input.shape().n;
   if (!options.targets) return;
   const formats::Hdf5Array& target = formats::array_named(outline, options.target_key);
   const arrays::Axes of_target = target_axes(outline.path + ":" + target.name, target,
                                              {.shape = shape.target, .spatial_count = shape.spatial_count}, axes);
-  part.target.emplace(outline, target, of_target);
-  if (part.input.shape().n != part.target->shape().n) {
+  file.target.emplace(outline, target, of_target);
+  if (file.input.shape().n != file.target->shape().n) {
     fail(Exit::bad_data, "'{}' holds {} samples of '{}' but {} of '{}'; they must match", outline.path,
-         part.input.shape().n, input.name, part.target->shape().n, target.name);
+         file.input.shape().n, input.name, file.target->shape().n, target.name);
   }
   if (shape.labels && !arrays::is_integer(target.type)) {
-    fail(Exit::bad_data, "'{}' has {} numbers, but labels must be integers", part.target->name(),
+    fail(Exit::bad_data, "'{}' has {} numbers, but labels must be integers", file.target->name(),
          arrays::name_of(target.type));
   }
 }
 
 std::string Hdf5Dataset::name(std::int64_t sample) const {
-  const Part& part = part_of(sample);
-  return part.input.shape().n == 1 ? part.path : fmt::format("{}[{}]", part.path, sample - part.first);
+  const SampleFile& file = file_of(sample);
+  return file.input.shape().n == 1 ? file.path : fmt::format("{}[{}]", file.path, sample - file.first);
 }
 
-const Hdf5Dataset::Part& Hdf5Dataset::part_of(std::int64_t sample) const {
-  const auto after = std::upper_bound(parts_.begin(), parts_.end(), sample,
-                                      [](std::int64_t wanted, const Part& part) { return wanted < part.first; });
+const Hdf5Dataset::SampleFile& Hdf5Dataset::file_of(std::int64_t sample) const {
+  const auto after = std::upper_bound(files_.begin(), files_.end(), sample,
+                                      [](std::int64_t wanted, const SampleFile& file) { return wanted < file.first; });
   return *(after - 1);
 }
 
 void Hdf5Dataset::read_input(std::int64_t sample, const Box& box, std::span<float> into) const {
-  const Part& part = part_of(sample);
-  bytes_read_ += part.input.read(at_sample(box, sample - part.first), into);
+  const SampleFile& file = file_of(sample);
+  bytes_read_ += file.input.read(at_sample(box, sample - file.first), into);
 }
 
 void Hdf5Dataset::read_values(std::int64_t sample, const Box& box, std::span<float> into) const {
-  const Part& part = part_of(sample);
-  if (!part.target) return std::fill(into.begin(), into.end(), 0.0F);
-  bytes_read_ += part.target->read(at_sample(box, sample - part.first), into);
+  const SampleFile& file = file_of(sample);
+  if (!file.target) return std::fill(into.begin(), into.end(), 0.0F);
+  bytes_read_ += file.target->read(at_sample(box, sample - file.first), into);
 }
 
 void Hdf5Dataset::read_labels(std::int64_t sample, const Box& box, std::span<std::int32_t> into) const {
-  const Part& part = part_of(sample);
-  if (!part.target) return std::fill(into.begin(), into.end(), 0);
-  bytes_read_ += part.target->read_labels(at_sample(box, sample - part.first), classes_, into);
+  const SampleFile& file = file_of(sample);
+  if (!file.target) return std::fill(into.begin(), into.end(), 0);
+  bytes_read_ += file.target->read_labels(at_sample(box, sample - file.first), classes_, into);
 }
 
 }  // namespace orthant::data::sets

@@ -32,18 +32,18 @@ class Hdf5Dataset final : public Dataset {
   [[nodiscard]] std::int64_t bytes_read() const override { return bytes_read_; }
 
  private:
-  struct Part {
+  struct SampleFile {
     std::int64_t first = 0;  ///< sample
     std::string path;
     formats::Hdf5Reader input;
     std::optional<formats::Hdf5Reader> target;  ///< unless the files have none
   };
-  [[nodiscard]] const Part& part_of(std::int64_t sample) const;
+  [[nodiscard]] const SampleFile& file_of(std::int64_t sample) const;
   void add(const formats::Hdf5Outline& outline, const Hdf5Options& options, const SampleShape& shape);
 
   std::int64_t classes_;
   std::vector<formats::Hdf5Outline> outlines_;
-  std::vector<Part> parts_;
+  std::vector<SampleFile> files_;
   std::int64_t samples_ = 0;
   mutable std::atomic<std::int64_t> bytes_read_ = 0;
 };

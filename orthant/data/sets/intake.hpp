@@ -9,12 +9,12 @@
 namespace orthant::data::sets {
 
 /// The two tensors of a sample.
-enum class Part : std::int64_t { source, target };
+enum class Role : std::int64_t { source, target };
 
 /// A box that a rank takes of the n-th sample of every mini-batch.
 struct Take {
   int rank = 0;
-  Part part = Part::source;
+  Role role = Role::source;
   std::int64_t n = 0;
   tensor::Box box;                ///< in the sample; its n is [0, 1)
   int index = 0;                  ///< among those of its rank, as the rank counts them

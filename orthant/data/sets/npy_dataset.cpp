@@ -92,15 +92,15 @@ NpyDataset::NpyDataset(const std::vector<std::string>& inputs, const std::vector
   if (samples_ == 0) fail(Exit::bad_data, "the data has no samples; name at least one input and one target file");
 }
 
-NpyDataset::Place NpyDataset::find(const std::vector<Part>& parts, std::int64_t sample) {
-  for (const Part& part : parts) {
-    if (sample >= part.samples) {
-      sample -= part.samples;
+NpyDataset::FoundSample NpyDataset::find(const std::vector<SampleFile>& files, std::int64_t sample) {
+  for (const SampleFile& listed : files) {
+    if (sample >= listed.samples) {
+      sample -= listed.samples;
       continue;
     }
-    formats::NpyFile file(part.path);
-    if (file.extents().empty() || file.extents().front() != part.samples) {
-      fail(Exit::bad_data, "'{}' has changed since the run began", part.path);
+    formats::NpyFile file(listed.path);
+    if (file.extents().empty() || file.extents().front() != listed.samples) {
+      fail(Exit::bad_data, "'{}' has changed since the run began", listed.path);
     }
     return {std::move(file), sample};
   }
@@ -108,31 +108,31 @@ NpyDataset::Place NpyDataset::find(const std::vector<Part>& parts, std::int64_t 
 }
 
 std::string NpyDataset::name(std::int64_t sample) const {
-  for (const Part& part : inputs_) {
-    if (sample < part.samples) return part.path + "[" + std::to_string(sample) + "]";
-    sample -= part.samples;
+  for (const SampleFile& listed : inputs_) {
+    if (sample < listed.samples) return listed.path + "[" + std::to_string(sample) + "]";
+    sample -= listed.samples;
   }
   return "";
 }
 
 void NpyDataset::read_input(std::int64_t sample, const Box& box, std::span<float> into) const {
-  const Place place = find(inputs_, sample);
-  check_inputs(place.file, shape_);
-  bytes_read_ += place.file.read(file_layout(place.file, shape_.input), at_sample(box, place.sample), into);
+  const FoundSample found = find(inputs_, sample);
+  check_inputs(found.file, shape_);
+  bytes_read_ += found.file.read(file_layout(found.file, shape_.input), at_sample(box, found.sample), into);
 }
 
 void NpyDataset::read_values(std::int64_t sample, const Box& box, std::span<float> into) const {
   if (targets_.empty()) return std::fill(into.begin(), into.end(), 0.0F);
-  const Place place = find(targets_, sample);
-  check_targets(place.file, shape_);
-  bytes_read_ += place.file.read(file_layout(place.file, shape_.target), at_sample(box, place.sample), into);
+  const FoundSample found = find(targets_, sample);
+  check_targets(found.file, shape_);
+  bytes_read_ += found.file.read(file_layout(found.file, shape_.target), at_sample(box, found.sample), into);
 }
 
 void NpyDataset::read_labels(std::int64_t sample, const Box& box, std::span<std::int32_t> into) const {
   if (targets_.empty()) return std::fill(into.begin(), into.end(), 0);
-  const Place place = find(targets_, sample);
-  check_targets(place.file, shape_);
-  bytes_read_ += place.file.read_labels(file_layout(place.file, shape_.target), at_sample(box, place.sample),
+  const FoundSample found = find(targets_, sample);
+  check_targets(found.file, shape_);
+  bytes_read_ += found.file.read_labels(file_layout(found.file, shape_.target), at_sample(box, found.sample),
                                         shape_.classes, into);
 }
 

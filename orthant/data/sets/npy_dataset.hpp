@@ -35,19 +35,19 @@ class NpyDataset final : public Dataset {
   [[nodiscard]] std::int64_t bytes_read() const override { return bytes_read_; }
 
  private:
-  struct Part {
+  struct SampleFile {
     std::string path;
     std::int64_t samples = 0;
   };
-  struct Place {
+  struct FoundSample {
     formats::NpyFile file;
     std::int64_t sample;  ///< in the file
   };
-  static Place find(const std::vector<Part>& parts, std::int64_t sample);
+  static FoundSample find(const std::vector<SampleFile>& files, std::int64_t sample);
 
   SampleShape shape_;
-  std::vector<Part> inputs_;
-  std::vector<Part> targets_;
+  std::vector<SampleFile> inputs_;
+  std::vector<SampleFile> targets_;
   std::int64_t samples_ = 0;
   mutable std::atomic<std::int64_t> bytes_read_ = 0;
 };

@@ -34,7 +34,7 @@ std::optional<std::int64_t> SampleStore::position(std::int64_t sample) const {
 }
 
 Box SampleStore::kept_box(std::int64_t sample, const Take& holder) const {
-  const tensor::Shape& shape = holder.part == Part::source ? filling_.shape.input : filling_.shape.target;
+  const tensor::Shape& shape = holder.role == Role::source ? filling_.shape.input : filling_.shape.target;
   return source_box(filling_.orientation(sample), holder.box, shape);
 }
 
@@ -46,7 +46,7 @@ Held SampleStore::held(std::int64_t sample, const Take& holder) const {
   return {{memory_.data() + offset, static_cast<std::size_t>(box_bytes(box))}, box};
 }
 
-std::vector<Piece> SampleStore::pieces(std::int64_t sample, Part part, const Box& box, int rank) const {
+std::vector<Contribution> SampleStore::contributions(std::int64_t sample, Role role, const Box& box, int rank) const {
   const std::int64_t n = positions_[static_cast<std::size_t>(sample)] % intake_.mini_batch();
   struct Candidate {
     std::int64_t common;
@@ -55,7 +55,7 @@ std::vector<Piece> SampleStore::pieces(std::int64_t sample, Part part, const Box
   };
   std::vector<Candidate> candidates;
   for (const Take& take : intake_.of(n)) {
-    if (take.part != part) continue;
+    if (take.role != role) continue;
     const Box kept = kept_box(sample, take);
     const std::int64_t common = tensor::volume(tensor::intersection(kept, box));
     if (common > 0) candidates.push_back({common, &take, kept});
@@ -65,7 +65,7 @@ std::vector<Piece> SampleStore::pieces(std::int64_t sample, Part part, const Box
     if (a.common != b.common) return a.common > b.common;
     return a.holder->rank == rank && b.holder->rank != rank;
   });
-  std::vector<Piece> found;
+  std::vector<Contribution> found;
   std::vector<Box> open{box};
   for (const Candidate& candidate : candidates) {
     std::vector<Box> rest;

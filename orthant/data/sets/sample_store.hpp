@@ -17,8 +17,8 @@ struct Filling {
   std::function<Orientation(std::int64_t sample)> orientation;
 };
 
-/// Part of a box, and who keeps it.
-struct Piece {
+/// A part of a box, and the take that keeps it.
+struct Contribution {
   const Take* holder = nullptr;
   tensor::Box box;
 };
@@ -43,8 +43,10 @@ class SampleStore {
   [[nodiscard]] tensor::Box kept_box(std::int64_t sample, const Take& holder) const;
   /// The same with its memory, for this rank's takes.
   [[nodiscard]] Held held(std::int64_t sample, const Take& holder) const;
-  /// Pieces that together are `box` of a kept sample, from as few ranks as may be; `rank` rather asks itself.
-  [[nodiscard]] std::vector<Piece> pieces(std::int64_t sample, Part part, const tensor::Box& box, int rank) const;
+  /// The contributions that together are `box` of a kept sample, from as few ranks as may be; `rank` rather asks
+  /// itself.
+  [[nodiscard]] std::vector<Contribution> contributions(std::int64_t sample, Role role, const tensor::Box& box,
+                                                        int rank) const;
 
  private:
   const Intake& intake_;

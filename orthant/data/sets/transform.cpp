@@ -32,32 +32,32 @@ void check(Transform& transform, std::int64_t channels) {
 }
 
 /// Numbers of one channel after the other: item i is of channel first_channel + i % channels.
-struct Piece {
+struct Pixels {
   std::span<float> items;
   std::int64_t first_channel, channels;
 };
 
-void apply_log1p(const Piece& piece, std::span<const float> logarithms) {
+void apply_log1p(const Pixels& pixels, std::span<const float> logarithms) {
   const auto count = static_cast<float>(logarithms.size());
-  for (float& x : piece.items) {
+  for (float& x : pixels.items) {
     const bool whole = x >= 0 && x < count && static_cast<float>(static_cast<std::int32_t>(x)) == x;
     x = whole ? logarithms[static_cast<std::size_t>(x)] : std::log1p(x);
   }
 }
 
-void apply_normalise(const Piece& piece, const Normalise& normalise) {
-  for (std::int64_t c = 0; c < piece.channels; ++c) {
-    const auto channel = static_cast<std::size_t>(piece.first_channel + c);
+void apply_normalise(const Pixels& pixels, const Normalise& normalise) {
+  for (std::int64_t c = 0; c < pixels.channels; ++c) {
+    const auto channel = static_cast<std::size_t>(pixels.first_channel + c);
     const auto mean = static_cast<float>(normalise.mean[channel]);
     const auto inverse = static_cast<float>(1 / normalise.deviation[channel]);
-    for (auto i = static_cast<std::size_t>(c); i < piece.items.size(); i += static_cast<std::size_t>(piece.channels))
-      piece.items[i] = (piece.items[i] - mean) * inverse;
+    for (auto i = static_cast<std::size_t>(c); i < pixels.items.size(); i += static_cast<std::size_t>(pixels.channels))
+      pixels.items[i] = (pixels.items[i] - mean) * inverse;
   }
 }
 
-void apply_scale(const Piece& piece, const Scale& scale) {
+void apply_scale(const Pixels& pixels, const Scale& scale) {
   const auto factor = static_cast<float>(scale.factor);
-  for (float& x : piece.items) x *= factor;
+  for (float& x : pixels.items) x *= factor;
 }
 
 [[noreturn]] void fail_at(std::int64_t sample, const tensor::Box& box, std::int64_t item, float value) {
@@ -84,13 +84,13 @@ void TransformedDataset::read_input(std::int64_t sample, const tensor::Box& box,
   // Whole pixels, few enough to stay in the caches from one transform to the next.
   const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, 8192 / channels) * channels);
   for (std::size_t begin = 0; begin < into.size(); begin += most) {
-    const Piece piece{into.subspan(begin, std::min(most, into.size() - begin)), box.lo.c, channels};
+    const Pixels pixels{into.subspan(begin, std::min(most, into.size() - begin)), box.lo.c, channels};
     for (const Transform& transform : transforms_) {
-      if (std::holds_alternative<Log1p>(transform)) apply_log1p(piece, logarithms_);
-      if (const auto* scale = std::get_if<Scale>(&transform)) apply_scale(piece, *scale);
-      if (const auto* normalise = std::get_if<Normalise>(&transform)) apply_normalise(piece, *normalise);
+      if (std::holds_alternative<Log1p>(transform)) apply_log1p(pixels, logarithms_);
+      if (const auto* scale = std::get_if<Scale>(&transform)) apply_scale(pixels, *scale);
+      if (const auto* normalise = std::get_if<Normalise>(&transform)) apply_normalise(pixels, *normalise);
     }
-    if (arrays::all_finite(piece.items.data(), static_cast<std::int64_t>(piece.items.size()))) continue;
+    if (arrays::all_finite(pixels.items.data(), static_cast<std::int64_t>(pixels.items.size()))) continue;
     std::size_t bad = begin;
     while (std::isfinite(into[bad])) ++bad;
     fail_at(sample, box, static_cast<std::int64_t>(bad), into[bad]);

@@ -20,7 +20,7 @@ using base::Exit;
 using base::fail;
 
 /// An array to be written.
-struct Part {
+struct NamedArray {
   std::string name;
   arrays::NumberType type;
   std::vector<std::int64_t> extents;
@@ -31,15 +31,15 @@ class Target {
  public:
   explicit Target(const Conversion& conversion) : conversion_(conversion) {}
 
-  void write(const std::string& source, std::int64_t number, std::int64_t of, std::span<const Part> parts) {
+  void write(const std::string& source, std::int64_t number, std::int64_t of, std::span<const NamedArray> arrays) {
     const std::string path = path_for(source, number, of);
     if (!conversion_.overwrite && std::filesystem::exists(path))
       fail(Exit::io, "'{}' exists already; choose another directory, or use --overwrite", path);
     formats::Hdf5Writer file(path);
-    for (const Part& part : parts) {
-      file.create(part.name, {.type = part.type, .extents = part.extents});
-      const std::vector<std::int64_t> begin(part.extents.size(), 0);
-      file.write(part.name, begin, part.extents, part.bytes);
+    for (const NamedArray& array : arrays) {
+      file.create(array.name, {.type = array.type, .extents = array.extents});
+      const std::vector<std::int64_t> begin(array.extents.size(), 0);
+      file.write(array.name, begin, array.extents, array.bytes);
     }
     file.commit();
     ++count_;
@@ -109,7 +109,7 @@ void convert_nifti(const Conversion& conversion, std::size_t i, Target& target) 
   const std::vector<float> turned = many ? channels_last<float>(values, image.extents.front()) : values;
   std::vector<std::int64_t> extents(image.extents.end() - 3, image.extents.end());
   extents.push_back(many ? image.extents.front() : 1);
-  std::vector<Part> parts{{"volume", arrays::NumberType::f32, extents, std::as_bytes(std::span(turned))}};
+  std::vector<NamedArray> arrays{{"volume", arrays::NumberType::f32, extents, std::as_bytes(std::span(turned))}};
   Labels labels;
   if (!conversion.labels.empty()) {
     const std::string& path = conversion.labels[i];
@@ -119,9 +119,9 @@ void convert_nifti(const Conversion& conversion, std::size_t i, Target& target) 
       fail(Exit::bad_data, "'{}' has shape {}, but its volume '{}' has {}", path, formats::extents_text(mask.extents),
            source, formats::extents_text(extents));
     labels = make_labels(whole_numbers(formats::nifti_values(mask, path), path), path);
-    parts.push_back({"segmentation", labels.type, extents, labels.bytes});
+    arrays.push_back({"segmentation", labels.type, extents, labels.bytes});
   }
-  target.write(source, 0, 1, parts);
+  target.write(source, 0, 1, arrays);
 }
 
 /// One sample of an npy file, items in the file's order.
@@ -160,19 +160,19 @@ class NpySource {
     with_channels.push_back(channels());
     const std::vector<float> items = channels_last<float>(npy_sample(file_, sample), channels());
     const char* name = values_ ? "full" : "volume";
-    std::vector<Part> parts{{name, arrays::NumberType::f32, with_channels, std::as_bytes(std::span(items))}};
+    std::vector<NamedArray> arrays{{name, arrays::NumberType::f32, with_channels, std::as_bytes(std::span(items))}};
     std::vector<float> values;
     if (values_) {
       values = npy_sample(*values_, sample);
       const auto count = static_cast<std::int64_t>(values.size());
-      parts.push_back({"unitPar", arrays::NumberType::f32, {count}, std::as_bytes(std::span(values))});
+      arrays.push_back({"unitPar", arrays::NumberType::f32, {count}, std::as_bytes(std::span(values))});
     }
     Labels labels;
     if (labels_) {
       labels = make_labels(whole_numbers(npy_sample(*labels_, sample), labels_->path()), labels_->path());
-      parts.push_back({"segmentation", labels.type, extents, labels.bytes});
+      arrays.push_back({"segmentation", labels.type, extents, labels.bytes});
     }
-    target.write(file_.path(), sample, samples(), parts);
+    target.write(file_.path(), sample, samples(), arrays);
   }
 
  private:
@@ -195,15 +195,15 @@ void convert_tfrecord(const std::string& source, Target& target) {
   const std::vector<formats::CosmoflowRecord> records = formats::read_tfrecord(source);
   for (std::size_t i = 0; i < records.size(); ++i) {
     const formats::CosmoflowRecord& record = records[i];
-    const std::vector<Part> parts{{"full",
-                                   arrays::NumberType::i16,
-                                   {record.size, record.size, record.size, record.channels},
-                                   std::as_bytes(std::span(record.x))},
-                                  {"unitPar",
-                                   arrays::NumberType::f32,
-                                   {static_cast<std::int64_t>(record.y.size())},
-                                   std::as_bytes(std::span(record.y))}};
-    target.write(source, static_cast<std::int64_t>(i), static_cast<std::int64_t>(records.size()), parts);
+    const std::vector<NamedArray> arrays{{"full",
+                                          arrays::NumberType::i16,
+                                          {record.size, record.size, record.size, record.channels},
+                                          std::as_bytes(std::span(record.x))},
+                                         {"unitPar",
+                                          arrays::NumberType::f32,
+                                          {static_cast<std::int64_t>(record.y.size())},
+                                          std::as_bytes(std::span(record.y))}};
+    target.write(source, static_cast<std::int64_t>(i), static_cast<std::int64_t>(records.size()), arrays);
   }
 }
 

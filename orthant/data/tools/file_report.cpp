@@ -20,7 +20,7 @@ using tensor::Shape;
 constexpr std::int64_t most_items_at_once = 4 << 20;
 
 /// Adds numbers up in double.
-class Gatherer {
+class NumberSums {
  public:
   void add(std::span<const float> items) {
     for (const float item : items) {
@@ -30,9 +30,9 @@ class Gatherer {
       ++count_;
     }
   }
-  [[nodiscard]] std::optional<Statistics> statistics() const {
+  [[nodiscard]] std::optional<NumberSummary> summary() const {
     if (count_ == 0) return std::nullopt;
-    return Statistics{.least = least_, .most = most_, .mean = sum_ / static_cast<double>(count_)};
+    return NumberSummary{.least = least_, .most = most_, .mean = sum_ / static_cast<double>(count_)};
   }
 
  private:
@@ -48,12 +48,12 @@ arrays::Axes last_axes(std::size_t count) {
 }
 
 /// Reads an array along its first axis, some of it at a time.
-std::optional<Statistics> read_through(const std::vector<std::int64_t>& extents,
-                                       const std::function<void(const Box&, std::span<float>)>& read) {
+std::optional<NumberSummary> read_through(const std::vector<std::int64_t>& extents,
+                                          const std::function<void(const Box&, std::span<float>)>& read) {
   const arrays::Axes axes = last_axes(extents.size());
   const Shape shape = arrays::shape_of(extents, axes);
   const std::int64_t items = tensor::volume(shape);
-  Gatherer gatherer;
+  NumberSums sums;
   std::vector<float> piece;
   const Dim first = axes.empty() ? Dim::n : axes.front();
   const std::int64_t rows = std::max<std::int64_t>(
@@ -63,9 +63,9 @@ std::optional<Statistics> read_through(const std::vector<std::int64_t>& extents,
     box.set(first, {row, std::min(row + rows, shape[first])});
     piece.resize(static_cast<std::size_t>(tensor::volume(box)));
     read(box, piece);
-    gatherer.add(piece);
+    sums.add(piece);
   }
-  return gatherer.statistics();
+  return sums.summary();
 }
 
 void note_problem(FileReport& report, const base::Error& error) {
@@ -91,14 +91,14 @@ void add_hdf5_array(FileReport& report, const formats::Hdf5Outline& outline, con
                            .extents = array.extents,
                            .storage = storage_of(array),
                            .note = array.refused,
-                           .statistics = {}});
+                           .summary = {}});
   const bool broken = array.refused.starts_with("damaged") || array.refused.starts_with("truncated");
   if (broken)
     note_problem(report, {base::Exit::bad_data, fmt::format("'{}:{}' is {}", outline.path, array.name, array.refused)});
   if (!numbers || !readable || array.extents.size() > 5) return;
   try {
     const formats::Hdf5Reader reader(outline, array, last_axes(array.extents.size()));
-    report.arrays.back().statistics =
+    report.arrays.back().summary =
         read_through(array.extents, [&](const Box& box, std::span<float> into) { reader.read(box, into); });
   } catch (const base::Error& error) {
     note_problem(report, error);
@@ -122,7 +122,7 @@ void report_npy(FileReport& report, bool numbers) {
   if (!numbers || file.extents().size() > 5) return;
   const arrays::Axes axes = last_axes(file.extents().size());
   const tensor::Layout layout = arrays::layout_of(arrays::shape_of(file.extents(), axes), axes);
-  report.arrays.back().statistics =
+  report.arrays.back().summary =
       read_through(file.extents(), [&](const Box& box, std::span<float> into) { file.read(layout, box, into); });
 }
 
@@ -135,15 +135,15 @@ void report_nifti(FileReport& report, bool numbers) {
        .extents = image.extents,
        .storage = image.is_scaled() ? fmt::format("times {} plus {}", image.slope, image.intercept) : ""});
   if (!numbers) return;
-  Gatherer gatherer;
-  gatherer.add(formats::nifti_values(image, report.path));
-  report.arrays.back().statistics = gatherer.statistics();
+  NumberSums sums;
+  sums.add(formats::nifti_values(image, report.path));
+  report.arrays.back().summary = sums.summary();
 }
 
 void report_tfrecord(FileReport& report) {
   const std::vector<formats::CosmoflowRecord> records = formats::read_tfrecord(report.path);
-  Gatherer x;
-  Gatherer y;
+  NumberSums x;
+  NumberSums y;
   for (const formats::CosmoflowRecord& record : records) {
     const std::vector<float> counts(record.x.begin(), record.x.end());
     x.add(counts);
@@ -156,12 +156,12 @@ void report_tfrecord(FileReport& report) {
                            .integers = true,
                            .extents = {count, first.size, first.size, first.size, first.channels},
                            .storage = "records",
-                           .statistics = x.statistics()});
+                           .summary = x.summary()});
   report.arrays.push_back({.name = "y",
                            .type = "float32",
                            .extents = {count, static_cast<std::int64_t>(first.y.size())},
                            .storage = "records",
-                           .statistics = y.statistics()});
+                           .summary = y.summary()});
 }
 
 bool ends_in(const std::string& path, std::initializer_list<const char*> endings) {

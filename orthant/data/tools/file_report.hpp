@@ -10,7 +10,7 @@
 
 namespace orthant::data::tools {
 
-struct Statistics {
+struct NumberSummary {
   double least = 0, most = 0, mean = 0;
 };
 
@@ -22,7 +22,7 @@ struct ArrayReport {
   std::vector<std::int64_t> extents;
   std::string storage;  ///< "contiguous", "chunks of 32x32x32x4, gzip"
   std::string note;     ///< why it is no array of numbers that can be read
-  std::optional<Statistics> statistics;
+  std::optional<NumberSummary> summary;
 };
 
 /// What is known of a file.

@@ -49,8 +49,8 @@ void compare(FileReport& report, const FileReport& first) {
 void check_labels(FileReport& report, std::int64_t classes) {
   static const std::vector<std::string> names{"segmentation", "label", "labels"};
   for (const ArrayReport& array : report.arrays) {
-    if (std::find(names.begin(), names.end(), array.name) == names.end() || !array.statistics) continue;
-    const Statistics& numbers = *array.statistics;
+    if (std::find(names.begin(), names.end(), array.name) == names.end() || !array.summary) continue;
+    const NumberSummary& numbers = *array.summary;
     if (!array.integers)
       add_problem(report,
                   fmt::format("'{}' has {} numbers, but labels must be integers", name_of(report, array), array.type));

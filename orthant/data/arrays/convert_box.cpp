@@ -1,4 +1,4 @@
-#include "orthant/data/arrays/gather.hpp"
+#include "orthant/data/arrays/convert_box.hpp"
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
@@ -257,7 +257,7 @@ class Walk {
   std::optional<BadItem> bad_;
 };
 
-std::string place(const ArrayName& name, const Layout& layout, const Shape& at) {
+std::string position_text(const ArrayName& name, const Layout& layout, const Shape& at) {
   std::int64_t item = layout.offset;
   for (const tensor::Dim dim : tensor::all_dims) item += at[dim] * layout.strides[dim];
   std::vector<std::int64_t> index(name.extents.size());
@@ -267,26 +267,28 @@ std::string place(const ArrayName& name, const Layout& layout, const Shape& at) 
 
 }  // namespace
 
-std::optional<BadItem> gather(const Stored& from, const Box& box, const Fetch& fetch, const Layout& to, float* into) {
+std::optional<BadItem> convert_box(const Stored& from, const Box& box, const Fetch& fetch, const Layout& to,
+                                   float* into) {
   assert(is_empty(box) || extents_of(box) == to.extents);
   if (is_empty(box)) return std::nullopt;
   return Walk(from, box, fetch, to, into, ToFloat{.type = from.type, .past_caches = volume(box) > cached_items}).run();
 }
 
-std::optional<BadItem> gather_labels(const Stored& from, const Box& box, const Fetch& fetch, const Layout& to,
-                                     std::int32_t* into, std::int64_t classes) {
+std::optional<BadItem> convert_labels(const Stored& from, const Box& box, const Fetch& fetch, const Layout& to,
+                                      std::int32_t* into, std::int64_t classes) {
   assert(is_empty(box) || extents_of(box) == to.extents);
   if (is_empty(box)) return std::nullopt;
   return Walk(from, box, fetch, to, into, ToLabel{from.type, classes}).run();
 }
 
 void fail_not_finite(const ArrayName& name, const Layout& layout, const BadItem& bad) {
-  fail(Exit::bad_data, "{} holds {}; only finite numbers can be trained on", place(name, layout, bad.at), bad.value);
+  fail(Exit::bad_data, "{} holds {}; only finite numbers can be trained on", position_text(name, layout, bad.at),
+       bad.value);
 }
 
 void fail_no_class(const ArrayName& name, const Layout& layout, const BadItem& bad, std::int64_t classes) {
-  fail(Exit::bad_data, "{} holds label {:.0f}, but the network has classes 0 to {}", place(name, layout, bad.at),
-       bad.value, classes - 1);
+  fail(Exit::bad_data, "{} holds label {:.0f}, but the network has classes 0 to {}",
+       position_text(name, layout, bad.at), bad.value, classes - 1);
 }
 
 }  // namespace orthant::data::arrays

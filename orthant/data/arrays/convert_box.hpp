@@ -31,11 +31,11 @@ struct BadItem {
 /// Converts `box` of a stored tensor into memory laid out as `to` (offset from `into`), fetching no more than the box;
 /// where a box has some channels of a channels-last tensor, its pixels are fetched whole. Returns the first number that
 /// is not finite.
-std::optional<BadItem> gather(const Stored& from, const tensor::Box& box, const Fetch& fetch, const tensor::Layout& to,
-                              float* into);
+std::optional<BadItem> convert_box(const Stored& from, const tensor::Box& box, const Fetch& fetch,
+                                   const tensor::Layout& to, float* into);
 /// The same for integers; returns the first outside [0, classes).
-std::optional<BadItem> gather_labels(const Stored& from, const tensor::Box& box, const Fetch& fetch,
-                                     const tensor::Layout& to, std::int32_t* into, std::int64_t classes);
+std::optional<BadItem> convert_labels(const Stored& from, const tensor::Box& box, const Fetch& fetch,
+                                      const tensor::Layout& to, std::int32_t* into, std::int64_t classes);
 
 /// What messages say of an array in a file.
 struct ArrayName {
@@ -43,7 +43,7 @@ struct ArrayName {
   const std::vector<std::int64_t>& extents;
 };
 
-/// Throws Error for what gather() or gather_labels() found.
+/// Throws Error for what convert_box() or convert_labels() found.
 [[noreturn]] void fail_not_finite(const ArrayName& name, const tensor::Layout& layout, const BadItem& bad);
 [[noreturn]] void fail_no_class(const ArrayName& name, const tensor::Layout& layout, const BadItem& bad,
                                 std::int64_t classes);

@@ -1,4 +1,4 @@
-#include "orthant/data/arrays/gather.hpp"
+#include "orthant/data/arrays/convert_box.hpp"
 
 #include "orthant/base/random.hpp"
 #include "tests/data/temporary.hpp"
@@ -60,7 +60,7 @@ Box random_box(const Shape& shape, std::uint64_t key) {
   return box;
 }
 
-TEST(Gather, TakesAnyBoxInAnyOrder) {
+TEST(ConvertBox, TakesAnyBoxInAnyOrder) {
   const Shape shape{.n = 2, .c = 3, .d = 5, .h = 6, .w = 7};
   for (std::uint64_t key = 0; key < 400; ++key) {
     SCOPED_TRACE(key);
@@ -71,7 +71,7 @@ TEST(Gather, TakesAnyBoxInAnyOrder) {
     if (key % 3 == 0) to.strides = tensor::channels_last({.n = 2, .c = 5, .d = 9, .h = 9, .w = 9}).strides;
     std::vector<float> into(2 * 5 * 9 * 9 * 9, -1);
 
-    ASSERT_FALSE(data::arrays::gather(source.stored, box, fetch_from(source), to, into.data()));
+    ASSERT_FALSE(data::arrays::convert_box(source.stored, box, fetch_from(source), to, into.data()));
 
     std::int64_t written = 0;
     for (std::int64_t n = box.lo.n; n < box.hi.n; ++n)
@@ -92,7 +92,7 @@ TEST(Gather, TakesAnyBoxInAnyOrder) {
 }
 
 /// Large enough for pieces, and for stores past the caches.
-TEST(Gather, TakesLargeBoxes) {
+TEST(ConvertBox, TakesLargeBoxes) {
   for (const bool channels_last : {true, false}) {
     for (const std::int64_t channels : {1, 3, 4}) {
       const Shape shape{.n = 1, .c = channels, .d = 23, .h = 301, .w = 307};
@@ -101,8 +101,8 @@ TEST(Gather, TakesLargeBoxes) {
       box.lo.d = channels == 3 ? 0 : 1;
       std::vector<float> into(static_cast<std::size_t>(tensor::volume(box)) + 1, -1);
 
-      ASSERT_FALSE(data::arrays::gather(source.stored, box, fetch_from(source),
-                                        tensor::channels_last(tensor::extents_of(box)), into.data() + 1));
+      ASSERT_FALSE(data::arrays::convert_box(source.stored, box, fetch_from(source),
+                                             tensor::channels_last(tensor::extents_of(box)), into.data() + 1));
 
       std::size_t at = 1;
       bool equal = into[0] == -1;
@@ -116,7 +116,7 @@ TEST(Gather, TakesLargeBoxes) {
   }
 }
 
-TEST(Gather, NamesWhereABadItemIs) {
+TEST(ConvertBox, NamesWhereABadItemIs) {
   for (const std::int64_t channels : {3, 4}) {
     const Shape shape{.n = 2, .c = channels, .d = 4, .h = 5, .w = 6};
     const Shape bad{.n = 1, .c = 2, .d = 3, .h = 1, .w = 4};
@@ -132,16 +132,16 @@ TEST(Gather, NamesWhereABadItemIs) {
         const tensor::Layout to = tensor::channels_last(tensor::extents_of(box));
 
         source.stored.type = data::arrays::NumberType::f16;
-        const auto infinite = data::arrays::gather(source.stored, box, fetch_from(source), to, into.data());
+        const auto infinite = data::arrays::convert_box(source.stored, box, fetch_from(source), to, into.data());
         source.stored.type = data::arrays::NumberType::i16;
         const auto label =
-            data::arrays::gather_labels(source.stored, box, fetch_from(source), to, labels.data(), 0x7C00);
+            data::arrays::convert_labels(source.stored, box, fetch_from(source), to, labels.data(), 0x7C00);
 
         ASSERT_TRUE(infinite && label);
         EXPECT_EQ(infinite->at, bad);
         EXPECT_EQ(label->at, bad);
         EXPECT_EQ(label->value, 0x7C00);
-        EXPECT_FALSE(data::arrays::gather_labels(source.stored, box, fetch_from(source), to, labels.data(), 0x7C01));
+        EXPECT_FALSE(data::arrays::convert_labels(source.stored, box, fetch_from(source), to, labels.data(), 0x7C01));
       }
     }
   }
