@@ -34,7 +34,46 @@ def read_safetensors(path):
     return tensors
 
 
+def safetensors_bytes(tensors):
+    header, offset = {}, 0
+    for name, tensor in tensors.items():
+        header[name] = {"dtype": "F32", "shape": tensor.shape, "data_offsets": [offset, offset + tensor.nbytes]}
+        offset += tensor.nbytes
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + b"".join(tensor.tobytes() for tensor in tensors.values())
+
+
 class Ranks(ProgramTest):
+    def expect_close_tensors(self, found, wanted, message=""):
+        self.assertEqual(found.keys(), wanted.keys(), message)
+        for name, tensor in wanted.items():
+            numpy.testing.assert_allclose(found[name], tensor, rtol=1e-3, atol=1e-5, err_msg=f"{message} {name}")
+
+    def test_step_on_whole_numbers_equals_one_rank_bit_for_bit(self):
+        """Inputs, targets and weights are -1, 0 and 1, and the mean is over a power of two, so that all sums are exact."""
+        random = numpy.random.default_rng(0)
+        whole = lambda shape: random.integers(-1, 2, shape).astype("f4")
+        numpy.save(self.folder / "x.npy", whole((4, 2, 8, 8, 8)))
+        numpy.save(self.folder / "y.npy", whole((4, 4)))
+        self.write("plain.yaml", PLAIN)
+        step = ["step", "plain.yaml", "--input", "x.npy", "--target", "y.npy", "--input-gradient", "--threads", 1]
+        self.expect_success(*step, "--dump", "shapes")
+        shapes = read_safetensors(self.folder / "shapes/gradients.safetensors")
+        self.write("weights.safetensors", safetensors_bytes({name: whole(shapes[name].shape) for name in shapes if name != "input"}))
+        step += ["--weights", "weights.safetensors"]
+        self.expect_success(*step, "--dump", "one")
+        wanted = read_safetensors(self.folder / "one/gradients.safetensors")
+        for name, gradient in wanted.items():
+            self.assertTrue(numpy.any(gradient != 0), name)
+            self.assertLess(numpy.abs(gradient).max(), 2**18, f"{name}: the sums may not be exact")
+        for number, (ranks, option, cut) in enumerate(CUTS):
+            with self.subTest(ranks=ranks, cut=cut):
+                self.expect_success(*step, "--dump", f"cut{number}", "--ranks", ranks, option, cut)
+                found = read_safetensors(self.folder / f"cut{number}/gradients.safetensors")
+                self.assertEqual(found.keys(), wanted.keys())
+                for name, gradient in wanted.items():
+                    self.assertTrue(numpy.array_equal(found[name], gradient), name)
+
     def test_step_equals_one_rank(self):
         random = numpy.random.default_rng(0)
         numpy.save(self.folder / "x.npy", random.standard_normal((4, 2, 8, 8, 8), "f4"))
@@ -67,7 +106,7 @@ class Ranks(ProgramTest):
             weights.append(read_safetensors(self.folder / f"out{ranks}/weights.safetensors"))
         self.assertEqual(len(losses[0]), 10)
         numpy.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
-        self.assertEqual(*({name: tensor.shape for name, tensor in tensors.items()} for tensors in weights))
+        self.expect_close_tensors(weights[1], weights[0])
 
     def test_ranks_that_share_memory_train_as_one_rank(self):
         """Layers of a bucket each, so that weights are common to the ranks and gradients are read in place."""
@@ -85,8 +124,7 @@ class Ranks(ProgramTest):
             weights[name] = read_safetensors(self.folder / output / "weights.safetensors")
         for name in losses:
             numpy.testing.assert_allclose(losses[name], losses["1"], rtol=1e-4)
-            for key, wanted in weights["1"].items():
-                numpy.testing.assert_allclose(weights[name][key], wanted, rtol=1e-3, atol=1e-5, err_msg=f"{name} ranks, {key}")
+            self.expect_close_tensors(weights[name], weights["1"], f"{name} ranks,")
         for key, wanted in weights["2"].items():
             self.assertTrue(numpy.array_equal(weights["2 again"][key], wanted), key)
 

@@ -235,6 +235,34 @@ TEST(Exchange, MessagesInPlaceAreReadWhereTheyAre) {
   }
 }
 
+/// What the sender writes later is seen without another message: what arrived is the sender's memory, not a copy.
+TEST(Exchange, MessagesInPlaceAreViewsOfTheSendersMemory) {
+  Comm& comm = ranks();
+  const Pages pages;
+  const std::span<float> mine = pages.floats(5, 50'000);
+  std::vector<std::vector<float>> bound(static_cast<std::size_t>(comm.size()), std::vector<float>(mine.size()));
+  std::vector<Message> sends;
+  std::vector<Message> receives;
+  for (int peer = 0; peer < comm.size(); ++peer) {
+    if (peer == comm.rank()) continue;
+    sends.push_back(pages.message_of(peer, mine, Sharing::in_place));
+    receives.push_back(pages.message_of(peer, bound[static_cast<std::size_t>(peer)], Sharing::in_place));
+  }
+  const auto transfer = comm.bind(sends, receives, "views");
+  transfer->start();
+  transfer->wait();
+  comm.barrier();
+  for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = item_of(1, comm.rank(), i);
+  comm.barrier();
+  for (std::size_t k = 0; k < receives.size(); ++k) {
+    const auto* items = static_cast<const float*>(transfer->arrived(k));
+    std::size_t stale = 0;
+    for (std::size_t i = 0; i < mine.size(); ++i) stale += items[i] == item_of(1, receives[k].peer, i) ? 0 : 1;
+    EXPECT_EQ(stale, 0U) << "from rank " << receives[k].peer;
+  }
+  comm.barrier();
+}
+
 TEST(Exchange, SizesThatDifferInPlaceAreFound) {
   Comm& comm = ranks();
   const Pages pages;
@@ -271,6 +299,16 @@ TEST(Exchange, RanksThatUniteHaveMemoryInCommon) {
 
   EXPECT_EQ(pages.floats(4095, 1)[0], 0);                                // the first rank's
   EXPECT_EQ(pages.floats(8192, 1)[0], static_cast<float>(comm.rank()));  // not united
+  comm.barrier();
+  // Whatever one rank writes is there for all of them, without any message.
+  for (const int writer : all) {
+    for (std::size_t i = 0; i < 4096 && writer == comm.rank(); ++i) pages.floats(i, 1)[0] = item_of(3, writer, i);
+    comm.barrier();
+    std::size_t stale = 0;
+    for (std::size_t i = 0; i < 4096; ++i) stale += pages.floats(i, 1)[0] == item_of(3, writer, i) ? 0 : 1;
+    EXPECT_EQ(stale, 0U) << "what rank " << writer << " wrote";
+    comm.barrier();
+  }
   std::vector<Message> sends;
   std::vector<Message> receives;
   const auto mine = static_cast<std::size_t>(comm.rank());
