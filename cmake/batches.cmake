@@ -8,8 +8,8 @@ endif()
 
 # orthant_batch(<module> <source without .cpp>...)
 function(orthant_batch module)
-  list(TRANSFORM ARGN REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/orthant/${module}/\\1.cpp" OUTPUT_VARIABLE sources)
   string(REPLACE "/" "_" group ${ARGV1})
+  list(TRANSFORM ARGN REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/orthant/${module}/\\1.cpp" OUTPUT_VARIABLE sources)
   set_source_files_properties(${sources} TARGET_DIRECTORY orthant_${module} PROPERTIES UNITY_GROUP ${group})
   set_target_properties(orthant_${module} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   # GCC takes every file of a batch for a header and warns of classes with members from an unnamed namespace.
@@ -19,7 +19,8 @@ endfunction()
 # orthant_simd_batch(<module> <source without .cpp>...): for sources that Highway includes in themselves, once per instruction
 # set. Here it includes the batch; each source names itself for that, so the batch takes the name back at its end.
 function(orthant_simd_batch module)
-  set(batch ${PROJECT_BINARY_DIR}/orthant/${module}/simd_${ARGV1}.cpp)
+  string(REPLACE "/" "_" group ${ARGV1})
+  set(batch ${PROJECT_BINARY_DIR}/orthant/${module}/simd_${group}.cpp)
   set(name "#undef HWY_TARGET_INCLUDE\n#define HWY_TARGET_INCLUDE \"${batch}\"\n")
   list(TRANSFORM ARGN REPLACE "(.+)" "#include \"orthant/${module}/\\1.cpp\"\n" OUTPUT_VARIABLE includes)
   string(JOIN "" text "${name}" "#include \"orthant/kernels/simd.hpp\"\n" "#include <hwy/foreach_target.h>\n" ${includes} "${name}")
@@ -41,13 +42,16 @@ orthant_batch(plan advice attempt share spatial stages strategy verify)
 orthant_batch(schedule analysis emitter exchanges fusion parameters passes place text value volume)
 orthant_batch(schedule lower lowering ops/cellwise ops/contraction ops/loss ops/norm ops/pool ops/shape)
 orthant_batch(schedule byte_set footprints verify verify_exchanges verify_memory verify_ranks verify_structure)
-orthant_batch(kernels conv conv_error dense matrix_conv matrix_patches matrix_weights
-  winograd winograd_gather winograd_narrow winograd_stretches)
-orthant_batch(kernels direct_conv direct_gather direct_geometry direct_rows instruction_set machine onednn onednn_conv)
-orthant_batch(kernels activation_bias copy_permuting dropout fill lines loss loss_label norm pool pool_average pool_backward
-  pool_forward pool_global primitive sum)
-orthant_simd_batch(kernels activation channel_sums copy direct_activation loss_value softmax update)
-orthant_simd_batch(kernels norm_backward norm_forward norm_sums pool_gradient_rows pool_rows)
+orthant_batch(kernels conv conv_error dense/dense matrix/conv matrix/patches matrix/weights winograd/conv
+  winograd/correlation winograd/narrow winograd/stretches winograd/tiling)
+orthant_batch(kernels direct/conv direct/correlation direct/geometry direct/rows instruction_set machine onednn/call
+  onednn/conv)
+orthant_batch(kernels elementwise/bias_gradient elementwise/permuting_copy elementwise/dropout elementwise/fill lines
+  loss/loss loss/label norm/norm pool/pool pool/average pool/backward pool/forward pool/global primitive
+  elementwise/sum)
+orthant_simd_batch(kernels elementwise/activation channel_sums elementwise/copy direct/activation loss/value
+  elementwise/softmax elementwise/update)
+orthant_simd_batch(kernels norm/backward norm/forward norm/sums pool/gradient_rows pool/rows)
 orthant_batch(data formats/hdf5_describe formats/hdf5_layout formats/hdf5_outline formats/hdf5_survey formats/safetensors)
 orthant_batch(data arrays/convert_box sets/hdf5_dataset formats/hdf5_read formats/hdf5_unpack sets/intake sets/sample_store)
 orthant_batch(data formats/npy sets/npy_dataset formats/npy_header arrays/number arrays/stream generate/synthetic)

@@ -3,7 +3,7 @@
 #include "orthant/kernels/factories.hpp"
 #include "orthant/kernels/instruction_set.hpp"
 #include "orthant/kernels/simd.hpp"
-#include "orthant/kernels/winograd.hpp"
+#include "orthant/kernels/winograd/conv.hpp"
 
 #include <algorithm>
 #include <array>
@@ -75,10 +75,10 @@ Order preference(const ConvTask& task) {
 std::unique_ptr<Primitive> make(Algorithm algorithm, const ConvTask& task, int threads) {
   switch (algorithm) {
     case Algorithm::automatic: break;
-    case Algorithm::winograd: return make_winograd_conv(task, threads);
-    case Algorithm::matrix: return make_matrix_conv(task, threads);
-    case Algorithm::onednn: return make_onednn_conv(task, threads);
-    case Algorithm::direct: return make_direct_conv(task, threads);
+    case Algorithm::winograd: return winograd::make_conv(task, threads);
+    case Algorithm::matrix: return matrix::make_conv(task, threads);
+    case Algorithm::onednn: return onednn::make_conv(task, threads);
+    case Algorithm::direct: return direct::make_conv(task, threads);
   }
   return nullptr;
 }

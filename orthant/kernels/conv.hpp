@@ -5,21 +5,29 @@
 #include <string>
 #include <vector>
 
-namespace orthant::kernels {
-
+namespace orthant::kernels::direct {
 /// Our own convolution: any window, groups, channels and strided layouts. Never refuses.
-std::unique_ptr<Primitive> make_direct_conv(const model::ConvTask& task, int threads);
+std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, int threads);
+}  // namespace orthant::kernels::direct
 
+namespace orthant::kernels::onednn {
 /// oneDNN's best implementation, or null where it has only a reference one, the layouts are not dense, dst is not all
 /// that src allows, or gradients are to be added.
-std::unique_ptr<Primitive> make_onednn_conv(const model::ConvTask& task, int threads);
+std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, int threads);
+}  // namespace orthant::kernels::onednn
 
+namespace orthant::kernels::winograd {
 /// F(2,3) Winograd in every dim with three taps, or null where it does not apply (strides, dilation, other windows).
-std::unique_ptr<Primitive> make_winograd_conv(const model::ConvTask& task, int threads);
+std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, int threads);
+}  // namespace orthant::kernels::winograd
 
+namespace orthant::kernels::matrix {
 /// Matrix products over pixels, or null where there are groups, and, but for gradients of weights, where windows
 /// overlap or are padded.
-std::unique_ptr<Primitive> make_matrix_conv(const model::ConvTask& task, int threads);
+std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, int threads);
+}  // namespace orthant::kernels::matrix
+
+namespace orthant::kernels {
 
 /// Every way to run a task, the one that make_conv takes first.
 struct ConvCandidate {

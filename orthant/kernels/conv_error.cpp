@@ -1,7 +1,7 @@
 #include "orthant/kernels/conv_error.hpp"
 
 #include "orthant/base/random.hpp"
-#include "orthant/kernels/direct_geometry.hpp"
+#include "orthant/kernels/direct/geometry.hpp"
 
 #include <algorithm>
 #include <cmath>

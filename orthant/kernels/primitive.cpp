@@ -10,21 +10,21 @@ struct Factory {
   int threads;
 
   auto operator()(const model::ConvTask& task) const { return make_conv(task, threads); }
-  auto operator()(const model::DenseTask& task) const { return make_dense(task, threads); }
-  auto operator()(const model::PoolTask& task) const { return make_pool(task, threads); }
-  auto operator()(const model::NormSumsTask& task) const { return make_norm_sums(task, threads); }
-  auto operator()(const model::NormTask& task) const { return make_norm(task, threads); }
-  auto operator()(const model::ActivationTask& task) const { return make_activation(task, threads); }
-  auto operator()(const model::SoftmaxTask& task) const { return make_softmax(task, threads); }
-  auto operator()(const model::CopyTask& task) const { return make_copy(task, threads); }
-  auto operator()(const model::FillTask& task) const { return make_fill(task, threads); }
-  auto operator()(const model::AddTask& task) const { return make_add(task, threads); }
-  auto operator()(const model::DropoutTask& task) const { return make_dropout(task, threads); }
-  auto operator()(const model::BiasGradientTask& task) const { return make_bias_gradient(task, threads); }
-  auto operator()(const model::LossSumsTask& task) const { return make_loss_sums(task, threads); }
-  auto operator()(const model::LossTask& task) const { return make_loss(task, threads); }
-  auto operator()(const model::SumTask& task) const { return make_sum(task); }
-  auto operator()(const model::UpdateTask& task) const { return make_update(task, threads); }
+  auto operator()(const model::DenseTask& task) const { return dense::make_dense(task, threads); }
+  auto operator()(const model::PoolTask& task) const { return pool::make_pool(task, threads); }
+  auto operator()(const model::NormSumsTask& task) const { return norm::make_norm_sums(task, threads); }
+  auto operator()(const model::NormTask& task) const { return norm::make_norm(task, threads); }
+  auto operator()(const model::ActivationTask& task) const { return elementwise::make_activation(task, threads); }
+  auto operator()(const model::SoftmaxTask& task) const { return elementwise::make_softmax(task, threads); }
+  auto operator()(const model::CopyTask& task) const { return elementwise::make_copy(task, threads); }
+  auto operator()(const model::FillTask& task) const { return elementwise::make_fill(task, threads); }
+  auto operator()(const model::AddTask& task) const { return elementwise::make_add(task, threads); }
+  auto operator()(const model::DropoutTask& task) const { return elementwise::make_dropout(task, threads); }
+  auto operator()(const model::BiasGradientTask& task) const { return elementwise::make_bias_gradient(task, threads); }
+  auto operator()(const model::LossSumsTask& task) const { return loss::make_loss_sums(task, threads); }
+  auto operator()(const model::LossTask& task) const { return loss::make_loss(task, threads); }
+  auto operator()(const model::SumTask& task) const { return elementwise::make_sum(task); }
+  auto operator()(const model::UpdateTask& task) const { return elementwise::make_update(task, threads); }
 };
 
 }  // namespace

@@ -62,7 +62,7 @@ std::string text_of(const Problem& problem) {
 void expect_right(const ConvTask& task, const std::string& text) {
   const Make direct = [&task](int threads) {
     std::vector<std::unique_ptr<kernels::Primitive>> all;
-    all.push_back(kernels::make_direct_conv(task, threads));
+    all.push_back(kernels::direct::make_conv(task, threads));
     return all;
   };
   EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}, direct), "")
@@ -162,7 +162,7 @@ TEST(DirectConv, IsRightOnEveryInstructionSet) {
     hwy::SetSupportedTargetsForTest(targets);
     hwy::GetChosenTarget().DeInit();
     const Problem problem{.in = 4, .out = 19, .extents = {2, 5, 31}, .window = three};
-    names += kernels::make_direct_conv(task_of(problem, Pass::forward, Order::channels_last), 1)->name() + ' ';
+    names += kernels::direct::make_conv(task_of(problem, Pass::forward, Order::channels_last), 1)->name() + ' ';
     expect_all_passes_right(problem, Order::channels_last);
     Random random(4);
     for (int count = 0; count < 20; ++count) {

@@ -1,5 +1,5 @@
 #include "orthant/base/error.hpp"
-#include "orthant/kernels/dropout.hpp"
+#include "orthant/kernels/elementwise/dropout.hpp"
 #include "tests/kernels/execute.hpp"
 #include "tests/support/harness.hpp"
 #include "tests/support/layouts.hpp"
@@ -155,8 +155,8 @@ TEST(Dropout, MaskDependsOnSeedStepLayerAndPositionOnly) {
   const auto mask = [&](const model::DropoutTask& one, const kernels::Context& at) {
     std::vector<bool> kept;
     for (std::int64_t i = 0; i < tensor::volume(shape); ++i) {
-      kept.push_back(
-          kernels::dropout_keeps(one, at, {.n = i / 240, .c = i % 8, .d = 0, .h = i / 40 % 6, .w = i / 8 % 5}));
+      kept.push_back(kernels::elementwise::dropout_keeps(
+          one, at, {.n = i / 240, .c = i % 8, .d = 0, .h = i / 40 % 6, .w = i / 8 % 5}));
     }
     return kept;
   };

@@ -12,7 +12,7 @@ namespace {
 std::string name_of_conv() {
   const model::ConvTask task{.src = tensor::channels_last({.n = 1, .c = 16, .d = 1, .h = 1, .w = 64}),
                              .dst = tensor::channels_last({.n = 1, .c = 8, .d = 1, .h = 1, .w = 64})};
-  return kernels::make_direct_conv(task, 1)->name();
+  return kernels::direct::make_conv(task, 1)->name();
 }
 
 /// The limit holds for every kernel of the process, whatever was asked before.

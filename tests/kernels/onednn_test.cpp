@@ -1,5 +1,5 @@
-#include "orthant/kernels/onednn.hpp"
 #include "orthant/kernels/conv.hpp"
+#include "orthant/kernels/onednn/call.hpp"
 #include "tests/support/harness.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace orthant::test {
 namespace {
 
-using kernels::make_onednn_conv;
+using kernels::onednn::make_conv;
 using model::ConvTask;
 using model::Pass;
 
@@ -40,7 +40,7 @@ std::vector<float> numbers(std::int64_t count, int modulus) {
 
 TEST(OnednnConv, ReadsWeightsTapByTapWithFiltersFastest) {
   const ConvTask task = task_of(Pass::forward, {1, 16, 1, 1, 1}, 32, same(3));
-  const auto conv = make_onednn_conv(task, 1);
+  const auto conv = make_conv(task, 1);
   ASSERT_NE(conv, nullptr);
   std::vector<float> src(16, 0.0F), dst(32, -1.0F);
   std::vector<float> weights = numbers(std::int64_t{27} * 16 * 32, 8191);
@@ -57,25 +57,25 @@ TEST(OnednnConv, ReadsWeightsTapByTapWithFiltersFastest) {
 TEST(OnednnConv, RefusesMoreCellsThanItCounts) {
   for (const tensor::Shape& src : {tensor::Shape{1, 4, 4096, 4096, 4096}, tensor::Shape{1, 4, 3, 3, 2147483647}}) {
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weights}) {
-      EXPECT_EQ(make_onednn_conv(task_of(pass, src, 16, same(3)), 2), nullptr) << tensor::to_text(src);
+      EXPECT_EQ(make_conv(task_of(pass, src, 16, same(3)), 2), nullptr) << tensor::to_text(src);
     }
   }
 }
 
 TEST(OnednnConv, RefusesLayoutsThatAreNotDense) {
   ConvTask task = task_of(Pass::forward, {1, 16, 4, 4, 4}, 16, same(3));
-  ASSERT_NE(make_onednn_conv(task, 1), nullptr);
+  ASSERT_NE(make_conv(task, 1), nullptr);
 
   task.src = tensor::channel_range(tensor::channels_last({1, 32, 4, 4, 4}), 0, 16);
 
-  EXPECT_EQ(make_onednn_conv(task, 1), nullptr);
+  EXPECT_EQ(make_conv(task, 1), nullptr);
 }
 
 TEST(OnednnConv, RefusesWhereTheScratchpadWouldBeOverrun) {
   tensor::Window window;
   window.stride = {1, 2, 2};
 
-  EXPECT_EQ(make_onednn_conv(task_of(Pass::backward_weights, {2, 8, 1, 6, 6}, 32, window), 2), nullptr);
+  EXPECT_EQ(make_conv(task_of(Pass::backward_weights, {2, 8, 1, 6, 6}, 32, window), 2), nullptr);
 }
 
 TEST(OnednnConv, RefusesReferenceImplementations) {
@@ -93,7 +93,7 @@ TEST(OnednnConv, TreatsDepthPlanesAsSamples) {
     const ConvTask task = task_of(pass, {2, 16, 3, 5, 4}, 16, window);
     const Make make = [&](int threads) {
       std::vector<std::unique_ptr<kernels::Primitive>> made;
-      made.push_back(make_onednn_conv(task, threads));
+      made.push_back(make_conv(task, threads));
       return made;
     };
     const std::vector<int> nulls =

@@ -1,6 +1,6 @@
 #include "tests/support/reference.hpp"
 
-#include "orthant/kernels/dropout.hpp"
+#include "orthant/kernels/elementwise/dropout.hpp"
 #include "tests/support/definitions.hpp"
 #include "tests/support/task_layouts.hpp"
 
@@ -87,7 +87,7 @@ void define(const model::DropoutTask& task, const kernels::Context& context, con
   for_each_item(task.dst.extents, [&](const Shape& i) {
     Shape position;
     for (const tensor::Dim dim : tensor::all_dims) position[dim] = task.box.lo[dim] + i[dim];
-    const bool kept = kernels::dropout_keeps(task, context, position);
+    const bool kept = kernels::elementwise::dropout_keeps(task, context, position);
     now[1]->at(item(task.dst, i)) = kept ? before[0].at(item(task.src, i)) / (1 - task.rate) : 0;
   });
 }

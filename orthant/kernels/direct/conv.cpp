@@ -1,0 +1,98 @@
+#include "orthant/kernels/conv.hpp"
+#include "orthant/base/format.hpp"
+#include "orthant/kernels/direct/correlation.hpp"
+#include "orthant/kernels/direct/weights.hpp"
+#include "orthant/kernels/instruction_set.hpp"
+#include "orthant/kernels/simd.hpp"
+#include "orthant/kernels/team.hpp"
+
+#include <algorithm>
+
+namespace orthant::kernels::direct {
+namespace {
+
+std::string full_name(const std::string& variant) {
+  return fmt::format("orthant:direct:{}:{}", simd_target(), variant);
+}
+
+std::int64_t bytes(std::int64_t floats) { return floats * static_cast<std::int64_t>(sizeof(float)); }
+
+/// Calls work(share) for each of `shares` shares of the work, whatever team OpenMP gives.
+template <class Work>
+void each_share(int shares, const Work& work) {
+  run_team(shares, [&](int thread, int team) {
+    for (int share = thread; share < shares; share += team) work(share);
+  });
+}
+
+/// Forward, and backward_data as one gather per phase of the stride.
+class DirectGather final : public Primitive {
+ public:
+  DirectGather(const model::ConvTask& task, int threads)
+      : forward_(task.pass == model::Pass::forward), threads_(threads) {
+    const Epilogue epilogue = forward_ ? Epilogue{.bias = task.bias, .activation = task.activation} : Epilogue{};
+    std::vector<Gather> gathers = forward_ ? std::vector{forward_gather(task)} : backward_data_gathers(task);
+    for (Gather& gather : gathers) kernels_.emplace_back(std::move(gather), epilogue, threads);
+  }
+
+  [[nodiscard]] std::string name() const override {
+    return full_name(kernels_.empty() ? "nothing" : kernels_.front().variant());
+  }
+
+  [[nodiscard]] std::int64_t scratch_bytes() const override {
+    std::int64_t most = 0;
+    for (const GatherKernel& kernel : kernels_) most = std::max(most, kernel.scratch_floats());
+    return bytes(most);
+  }
+
+  void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
+    const GatherKernel::Arguments call{.src = static_cast<const float*>(arguments[0]),
+                                       .weights = static_cast<const float*>(arguments[1]),
+                                       .bias = forward_ ? static_cast<const float*>(arguments[2]) : nullptr,
+                                       .dst = static_cast<float*>(arguments[forward_ ? 3 : 2]),
+                                       .scratch = static_cast<float*>(scratch)};
+    for (const GatherKernel& kernel : kernels_) {
+      each_share(threads_, [&](int share) { kernel.prepare(call, share); });
+      each_share(threads_, [&](int share) { kernel.run(call, share); });
+    }
+  }
+
+ private:
+  bool forward_;
+  int threads_;
+  std::vector<GatherKernel> kernels_;
+};
+
+class DirectWeights final : public Primitive {
+ public:
+  DirectWeights(const model::ConvTask& task, int threads)
+      : threads_(threads), kernel_(forward_gather(task), task.bias, task.accumulate, threads) {}
+
+  [[nodiscard]] std::string name() const override { return full_name(kernel_.variant()); }
+  [[nodiscard]] std::int64_t scratch_bytes() const override { return bytes(kernel_.scratch_floats()); }
+
+  void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
+    const WeightsKernel::Arguments call{.src = static_cast<const float*>(arguments[0]),
+                                        .diff_dst = static_cast<const float*>(arguments[1]),
+                                        .diff_weights = static_cast<float*>(arguments[2]),
+                                        .diff_bias = static_cast<float*>(arguments[3]),
+                                        .scratch = static_cast<float*>(scratch)};
+    each_share(threads_, [&](int share) { kernel_.prepare(call, share); });
+    each_share(threads_, [&](int share) { kernel_.run(call, share); });
+    each_share(threads_, [&](int share) { kernel_.reduce(call, share); });
+  }
+
+ private:
+  int threads_;
+  WeightsKernel kernel_;
+};
+
+}  // namespace
+
+std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, int threads) {
+  limit_instructions();
+  if (task.pass == model::Pass::backward_weights) return std::make_unique<DirectWeights>(task, threads);
+  return std::make_unique<DirectGather>(task, threads);
+}
+
+}  // namespace orthant::kernels::direct

@@ -1,0 +1,79 @@
+#pragma once
+
+#include "orthant/kernels/direct/rows.hpp"
+#include "orthant/kernels/direct/tiles.hpp"
+
+namespace orthant::kernels::direct {
+
+/// What follows the sum over taps and channels.
+struct Epilogue {
+  bool bias = false;
+  model::Activation activation;
+};
+
+/// Runs a Gather. Every thread of a team calls prepare(), then, after a barrier, run(), with the same pointers.
+class GatherKernel {
+ public:
+  struct Arguments {
+    const float* src = nullptr;
+    const float* weights = nullptr;
+    const float* bias = nullptr;
+    float* dst = nullptr;
+    float* scratch = nullptr;
+  };
+
+  GatherKernel(Gather gather, Epilogue epilogue, int threads);
+
+  [[nodiscard]] std::int64_t scratch_floats() const;
+  /// "tile14x2": pixels x vectors of the widest register tile.
+  [[nodiscard]] std::string variant() const;
+  void prepare(const Arguments& arguments, int thread) const;
+  void run(const Arguments& arguments, int thread) const;
+
+ private:
+  /// Which terms of an output are summed up at once.
+  struct Cut {
+    std::int64_t run_taps = 1;      ///< taps of a run
+    std::int64_t steps = 0;         ///< of a run
+    std::int64_t piece = 0;         ///< steps of a run at once
+    std::int64_t taps_at_once = 1;  ///< whole runs
+  };
+  /// A block of rows of dst for one panel of filters and one block of channels.
+  struct Part;
+
+  [[nodiscard]] std::int64_t panel_count() const;
+  [[nodiscard]] int panel_vectors(std::int64_t panel) const;
+  [[nodiscard]] std::int64_t panel_offset(std::int64_t group, std::int64_t panel) const;
+  [[nodiscard]] std::int64_t thread_floats() const;
+  void pack_panel(const float* weights, float* to, std::int64_t group, std::int64_t panel) const;
+  void run_unit(const Arguments& arguments, Rows& rows, const Unit& unit, Range panels, Fetch ahead,
+                float* memory) const;
+  [[nodiscard]] std::int64_t fetch_step(std::int64_t floats, const Unit& unit, Range panels) const;
+  [[nodiscard]] std::int64_t row_tiles(std::int64_t pixels) const;
+  void run_part(const Part& part, const Rows& rows, const Unit& unit) const;
+  /// Taps along w are in one run with their channels.
+  [[nodiscard]] bool whole_rows() const;
+  [[nodiscard]] Cut cut(std::int64_t in) const;
+  [[nodiscard]] std::int64_t find_runs(const Part& part, const Rows& rows, std::int64_t d, std::int64_t h,
+                                       std::int64_t w) const;
+  void run_row(const Part& part, TileCall call, std::int64_t pixels) const;
+  [[nodiscard]] bool can_slide() const;
+  void finish_row(const Part& part, float* dst, std::int64_t pixels) const;
+
+  Gather gather_;
+  Epilogue epilogue_;
+  Tiles tiles_;
+  int threads_;
+  Blocks blocks_;
+  RowPlan rows_;
+  int vectors_ = 1;
+  std::int64_t out_vectors_ = 1;
+  std::int64_t in_block_ = 1;
+  std::int64_t panel_splits_ = 1;
+  bool slide_ = false;
+  bool stream_ = false;
+  bool weights_in_place_ = false;
+  bool dst_in_place_ = true;
+};
+
+}  // namespace orthant::kernels::direct

@@ -1,0 +1,193 @@
+#include "orthant/kernels/direct/geometry.hpp"
+#include "orthant/kernels/rounding.hpp"
+
+#include <algorithm>
+
+namespace orthant::kernels::direct {
+namespace {
+
+using tensor::Dim;
+
+Axis forward_axis(const model::ConvTask& task, Dim dim) {
+  Axis axis{.count = task.dst.extents[dim], .src_step = task.window.stride[dim], .src_extent = task.src.extents[dim]};
+  for (std::int64_t k = 0; k < task.window.size[dim]; ++k) {
+    axis.taps.push_back({.index = k, .offset = k * task.window.dilation[dim] - task.window.pad_lo[dim]});
+  }
+  return axis;
+}
+
+// Cells x of src with (x + pad) % stride == phase; tap k reads cell (x + pad - k * dilation) / stride of dst.
+Axis backward_axis(const model::ConvTask& task, Dim dim, std::int64_t phase) {
+  const std::int64_t stride = task.window.stride[dim];
+  const std::int64_t pad = task.window.pad_lo[dim];
+  const std::int64_t extent = task.src.extents[dim];
+  const std::int64_t first = ((phase - pad) % stride + stride) % stride;
+  Axis axis{.first = first,
+            .step = stride,
+            .count = extent > first ? ceil_div(extent - first, stride) : 0,
+            .src_step = 1,
+            .src_extent = task.dst.extents[dim]};
+  for (std::int64_t k = task.window.size[dim] - 1; k >= 0; --k) {
+    const std::int64_t distance = first + pad - k * task.window.dilation[dim];
+    if (distance % stride == 0) axis.taps.push_back({.index = k, .offset = distance / stride});
+  }
+  return axis;
+}
+
+// A window of one cell without stride or padding sees a list of pixels: one long row.
+void flatten_pixels(Gather& gather) {
+  const bool single = [&] {
+    for (const Axis* axis : {&gather.d, &gather.h, &gather.w}) {
+      if (axis->taps.size() != 1 || axis->taps[0].offset != 0 || axis->step != 1 || axis->src_step != 1) return false;
+      if (axis->count != axis->src_extent) return false;
+    }
+    return tensor::is_pixel_list(gather.src) && tensor::is_pixel_list(gather.dst);
+  }();
+  if (!single) return;
+  gather.w.count = gather.w.src_extent = tensor::pixels(gather.dst.extents);
+  for (Axis* axis : {&gather.d, &gather.h}) axis->count = axis->src_extent = 1;
+  for (tensor::Layout* layout : {&gather.src, &gather.dst}) {
+    layout->extents = {.n = 1, .c = layout->extents.c, .d = 1, .h = 1, .w = gather.w.count};
+  }
+}
+
+// Without taps along d the samples are planes of one deep sample, so that a unit can have several.
+void join_samples(Gather& gather) {
+  const Axis& d = gather.d;
+  const bool flat = d.count == 1 && d.src_extent == 1 && d.taps.size() == 1 && d.taps[0].offset == 0 && d.first == 0;
+  if (!flat) return;
+  gather.d.count = gather.d.src_extent = gather.dst.extents.n;
+  gather.d.step = gather.d.src_step = 1;
+  for (tensor::Layout* layout : {&gather.src, &gather.dst}) {
+    layout->extents.d = layout->extents.n;
+    layout->strides.d = layout->strides.n;
+    layout->extents.n = 1;
+  }
+}
+
+std::int64_t reach(const Axis& axis, std::int64_t outputs) {
+  const Range cells = cells_read(axis, {0, outputs});
+  return cells.hi - cells.lo;
+}
+
+}  // namespace
+
+Range taps_inside(const Axis& axis, std::int64_t t) {
+  Range range{0, static_cast<std::int64_t>(axis.taps.size())};
+  const std::int64_t moved = t * axis.src_step;
+  while (range.lo < range.hi && axis.taps[range.lo].offset + moved < 0) ++range.lo;
+  while (range.lo < range.hi && axis.taps[range.hi - 1].offset + moved >= axis.src_extent) --range.hi;
+  return range;
+}
+
+Range outputs_inside(const Axis& axis, const Tap& tap, Range outputs) {
+  while (outputs.lo < outputs.hi && tap.offset + outputs.lo * axis.src_step < 0) ++outputs.lo;
+  while (outputs.lo < outputs.hi && tap.offset + (outputs.hi - 1) * axis.src_step >= axis.src_extent) --outputs.hi;
+  return outputs;
+}
+
+Range cells_read(const Axis& axis, Range outputs) {
+  if (axis.taps.empty() || outputs.lo >= outputs.hi) return {};
+  return {axis.taps.front().offset + outputs.lo * axis.src_step,
+          axis.taps.back().offset + (outputs.hi - 1) * axis.src_step + 1};
+}
+
+std::int64_t taps(const Gather& gather) {
+  return static_cast<std::int64_t>(gather.d.taps.size() * gather.h.taps.size() * gather.w.taps.size());
+}
+
+Gather forward_gather(const model::ConvTask& task) {
+  Gather gather{.d = forward_axis(task, Dim::d),
+                .h = forward_axis(task, Dim::h),
+                .w = forward_axis(task, Dim::w),
+                .src = task.src,
+                .dst = task.dst,
+                .groups = task.groups,
+                .in = task.src.extents.c / task.groups,
+                .out = task.dst.extents.c / task.groups,
+                .window = task.window.size};
+  flatten_pixels(gather);
+  join_samples(gather);
+  return gather;
+}
+
+std::vector<Gather> backward_data_gathers(const model::ConvTask& task) {
+  std::vector<Gather> gathers;
+  const tensor::Extent3 stride = task.window.stride;
+  for (std::int64_t phase = 0; phase < stride.d * stride.h * stride.w; ++phase) {
+    Gather gather{.d = backward_axis(task, Dim::d, phase / stride.w / stride.h),
+                  .h = backward_axis(task, Dim::h, phase / stride.w % stride.h),
+                  .w = backward_axis(task, Dim::w, phase % stride.w),
+                  .src = task.dst,
+                  .dst = task.src,
+                  .groups = task.groups,
+                  .in = task.dst.extents.c / task.groups,
+                  .out = task.src.extents.c / task.groups,
+                  .window = task.window.size,
+                  .transposed = true};
+    flatten_pixels(gather);
+    join_samples(gather);
+    if (gather.d.count * gather.h.count * gather.w.count > 0) gathers.push_back(std::move(gather));
+  }
+  return gathers;
+}
+
+std::int64_t block_count(const Gather& gather, const Blocks& blocks) {
+  return gather.dst.extents.n * gather.groups * ceil_div(gather.d.count, blocks.d) *
+         ceil_div(gather.h.count, blocks.h) * ceil_div(gather.w.count, blocks.w);
+}
+
+tensor::Extent3 block_cells(const Gather& gather, const Blocks& blocks) {
+  return {.d = reach(gather.d, blocks.d), .h = reach(gather.h, blocks.h), .w = reach(gather.w, blocks.w)};
+}
+
+Blocks choose_blocks(const Gather& gather, std::int64_t units, bool outputs_again) {
+  // The source cells of a unit stay in the second-level cache; enough outputs share a panel of weights.
+  constexpr std::int64_t source_floats = 96 * 1024;
+  constexpr std::int64_t output_floats = 128 * 1024;
+  constexpr std::int64_t enough_outputs = 256;
+  constexpr std::int64_t widest = 512, narrowest = 64;
+  const auto fits = [&](const Blocks& blocks, std::int64_t limit) {
+    const tensor::Extent3 cells = block_cells(gather, blocks);
+    const std::int64_t outputs = blocks.d * blocks.h * blocks.w;
+    return cells.d * cells.h * cells.w * gather.in <= limit &&
+           (!outputs_again || outputs <= enough_outputs || outputs * gather.out <= output_floats);
+  };
+  Blocks blocks{.d = 1, .h = std::max<std::int64_t>(gather.h.count, 1), .w = std::max<std::int64_t>(gather.w.count, 1)};
+  for (std::int64_t cuts = 2; blocks.w > widest; ++cuts) blocks.w = ceil_div(gather.w.count, cuts);
+  for (std::int64_t cuts = 2; blocks.h > 1 && !fits(blocks, source_floats); ++cuts)
+    blocks.h = ceil_div(gather.h.count, cuts);
+  while (blocks.w > 2 * narrowest && !fits(blocks, source_floats)) blocks.w = ceil_div(blocks.w, 2);
+  for (std::int64_t cuts = 2; block_count(gather, blocks) < units && blocks.h > 1 &&
+                              ceil_div(gather.h.count, cuts) * blocks.w >= enough_outputs;
+       ++cuts) {
+    blocks.h = ceil_div(gather.h.count, cuts);
+  }
+  while (blocks.d < gather.d.count && blocks.d * blocks.h * blocks.w < enough_outputs) {
+    Blocks deeper = blocks;
+    ++deeper.d;
+    if (!fits(deeper, 2 * source_floats) || block_count(gather, deeper) < units) break;
+    blocks = deeper;
+  }
+  return blocks;
+}
+
+std::int64_t outputs(const Gather& gather) { return gather.d.count * gather.h.count * gather.w.count; }
+
+Unit unit_at(const Gather& gather, const Blocks& blocks, std::int64_t index) {
+  const auto next = [&index](std::int64_t count, std::int64_t block) {
+    const std::int64_t cuts = ceil_div(count, block);
+    const std::int64_t lo = index % cuts * block;
+    index /= cuts;
+    return Range{lo, std::min(lo + block, count)};
+  };
+  Unit unit;
+  unit.d = next(gather.d.count, blocks.d);
+  unit.h = next(gather.h.count, blocks.h);
+  unit.w = next(gather.w.count, blocks.w);
+  unit.group = next(gather.groups, 1).lo;
+  unit.n = index;
+  return unit;
+}
+
+}  // namespace orthant::kernels::direct

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace orthant::kernels::elementwise {
+
+/// A gradient in parts: their sum, in this order, is the gradient.
+struct GradientParts {
+  const float* own;
+  std::span<void* const> arrived;  ///< floats
+};
+
+/// torch.optim.SGD on `count` items. `momentum` is null without.
+struct SgdStep {
+  float rate, decay, momentum_factor;
+  bool nesterov;
+  float* weights;
+  GradientParts gradient;
+  float* momentum;
+};
+
+/// torch.optim.Adam and AdamW on `count` items; bias corrections are in `step_size` and `root_factor`.
+struct AdamStep {
+  float keep;   ///< what a weight is multiplied by first: 1 - rate * decay for AdamW, else 1
+  float decay;  ///< share of the weight added to the gradient: Adam
+  float beta1, beta2, one_minus_beta1, one_minus_beta2;
+  float step_size;    ///< rate / (1 - beta1^step)
+  float root_factor;  ///< 1 / sqrt(1 - beta2^step)
+  float epsilon;
+  float* weights;
+  GradientParts gradient;
+  float* first;
+  float* second;
+};
+
+}  // namespace orthant::kernels::elementwise

@@ -1,0 +1,59 @@
+#include "orthant/kernels/norm/norm.hpp"
+
+#include "orthant/base/error.hpp"
+#include "orthant/kernels/factories.hpp"
+
+#include <algorithm>
+
+namespace orthant::kernels::norm {
+
+const tensor::Layout& given_or(const tensor::Layout& layout, const tensor::Layout& otherwise) {
+  return tensor::is_given(layout) ? layout : otherwise;
+}
+
+void repeat_channels(const float* numbers, std::int64_t channels, std::int64_t factor, float* row) {
+  for (std::int64_t pixel = 0; pixel < factor; ++pixel) std::copy_n(numbers, channels, row + pixel * channels);
+}
+
+NormGradientRows gradient_rows(std::span<void* const> arguments, const Lines& lines, float* memory) {
+  const std::int64_t channels = lines.channels(), factor = lines.width_factor(), width = channels * factor;
+  const auto* gamma = static_cast<const float*>(arguments[4]);
+  const auto* saved = static_cast<const float*>(arguments[6]);
+  float* scale = memory + width;
+  for (std::int64_t c = 0; c < channels; ++c) scale[c] = gamma[c] * saved[channels + c];
+  repeat_channels(saved, channels, factor, memory);
+  repeat_channels(scale, channels, factor, scale);
+  repeat_channels(static_cast<const float*>(arguments[5]), channels, factor, memory + 2 * width);
+  return {.mean = memory, .scale = scale, .beta = memory + 2 * width};
+}
+
+NormGradient gradient_of(const model::Activation& activation, std::span<void* const> arguments,
+                         const NormGradientRows& rows, const Line& line) {
+  const auto at = [&](std::size_t tensor) -> const float* {
+    return arguments[tensor] ? static_cast<const float*>(arguments[tensor]) + line.offsets[tensor] : nullptr;
+  };
+  return {.kind = activation.kind,
+          .slope = static_cast<float>(activation.slope),
+          .diff_y = at(0),
+          .diff_y2 = at(1),
+          .x = at(2),
+          .y = at(3),
+          .mean = rows.mean,
+          .scale = rows.scale,
+          .beta = rows.beta,
+          .diff_y_stride = line.strides[0],
+          .diff_y2_stride = line.strides[1],
+          .x_stride = line.strides[2],
+          .y_stride = line.strides[3]};
+}
+
+std::unique_ptr<Primitive> make_norm(const model::NormTask& task, int threads) {
+  if (task.pass != model::Pass::forward) return make_norm_backward(task, threads);
+  if (task.training && task.statistics_count == 1) {
+    base::fail(base::Exit::bad_data,
+               "batch_norm has one value per channel to train on; use a larger mini-batch or input");
+  }
+  return make_norm_forward(task, threads);
+}
+
+}  // namespace orthant::kernels::norm

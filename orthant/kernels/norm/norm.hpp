@@ -1,0 +1,84 @@
+#pragma once
+
+#include "orthant/kernels/channel_sums.hpp"
+#include "orthant/kernels/lines.hpp"
+#include "orthant/kernels/primitive.hpp"
+
+namespace orthant::kernels::norm {
+
+std::unique_ptr<Primitive> make_norm_forward(const model::NormTask& task, int threads);
+std::unique_ptr<Primitive> make_norm_backward(const model::NormTask& task, int threads);
+
+/// `layout` where a task gives one, else the one it follows.
+const tensor::Layout& given_or(const tensor::Layout& layout, const tensor::Layout& otherwise);
+
+/// Copies one number per channel once for every pixel of a widened row.
+void repeat_channels(const float* numbers, std::int64_t channels, std::int64_t factor, float* row);
+
+/// sum += x - shift and squares += (x - shift)^2 per channel, over the rows of a line.
+struct NormSums {
+  const float* x;
+  const float* shift;
+  float* sum;
+  float* squares;
+  std::int64_t x_stride;
+};
+
+/// y = activation((x - mean) * scale + beta + residual) on a line; residual may be null.
+struct NormApply {
+  model::ActivationKind kind;
+  float slope;
+  const float* x;
+  const float* residual;
+  float* y;
+  const float* mean;
+  const float* scale;
+  const float* beta;
+  std::int64_t x_stride, residual_stride, y_stride;
+};
+
+/// The gradient dz = (diff_y + diff_y2) * activation'(y) on a line; diff_y2 and y may be null.
+struct NormGradient {
+  model::ActivationKind kind;
+  float slope;
+  const float* diff_y;
+  const float* diff_y2;
+  const float* x;
+  const float* y;
+  const float* mean;
+  const float* scale;  ///< gamma / std
+  const float* beta;
+  std::int64_t diff_y_stride, diff_y2_stride, x_stride, y_stride;
+};
+
+/// Numbers of gradient_of, one per channel for every pixel of a widened row.
+struct NormGradientRows {
+  const float* mean;
+  const float* scale;
+  const float* beta;
+};
+
+/// Makes them from the arguments gamma, beta and saved (4 to 6, as both backward tasks have them) in `memory`: three
+/// rows.
+NormGradientRows gradient_rows(std::span<void* const> arguments, const Lines& lines, float* memory);
+/// The arguments diff_y, diff_y2, x, y (0 to 3, and the first four tensors of the line).
+NormGradient gradient_of(const model::Activation& activation, std::span<void* const> arguments,
+                         const NormGradientRows& rows, const Line& line);
+
+/// sum += dz and product += dz * (x - mean) per channel; dz is kept where `dz` is not null.
+struct NormGradientSums {
+  float* sum;
+  float* product;
+  float* dz;
+  std::int64_t dz_stride;
+};
+
+/// diff_x = scale * (dz - offset - (x - mean) * factor).
+struct NormGradientApply {
+  const float* offset;
+  const float* factor;
+  float* diff_x;
+  std::int64_t diff_x_stride;
+};
+
+}  // namespace orthant::kernels::norm

@@ -1,0 +1,313 @@
+#include "orthant/kernels/direct/tiles.hpp"
+#include "orthant/kernels/machine.hpp"
+#include "orthant/kernels/matrix/tiles.hpp"
+#include "orthant/kernels/rounding.hpp"
+#include "orthant/kernels/simd.hpp"
+#include "orthant/kernels/team.hpp"
+#include "orthant/kernels/winograd/conv.hpp"
+#include "orthant/kernels/winograd/scratch.hpp"
+#include "orthant/kernels/winograd/tiling.hpp"
+
+#include <algorithm>
+
+namespace orthant::kernels::winograd {
+namespace {
+
+/// How tiles are cut so that a block stays in the second-level cache.
+struct Blocking {
+  std::int64_t tiles = 1;   ///< per block
+  std::int64_t blocks = 1;  ///< of tiles
+};
+
+/// Forward, and backward_data as the forward of its mirror image: transform a block of tiles, multiply point by point,
+/// transform back, all in cache.
+class Gather final : public Primitive {
+ public:
+  Gather(const model::ConvTask& task, int threads);
+  [[nodiscard]] std::string name() const override { return "orthant:winograd:" + simd_target(); }
+  [[nodiscard]] std::int64_t scratch_bytes() const override { return scratch_.bytes(); }
+  void execute(const Context& context, std::span<void* const> arguments, void* scratch) override;
+
+ private:
+  struct Thread;
+  struct Item;
+  struct Part;
+  /// Output channels that are computed together, in all tiles; whole vectors.
+  struct Outputs {
+    std::int64_t first = 0, count = 0;
+  };
+  void transform_weights(const float* weights, const Outputs& outputs, float* transformed, float* transposed,
+                         int thread, int team) const;
+  void transpose(const float* weights, std::int64_t channels, std::int64_t columns, float* transposed) const;
+  const Part& add_part(const TilingPart& added);
+  void run(const Thread& memory, const Item& item) const;
+  void multiply(const Thread& memory, const Item& item, std::int64_t in_first) const;
+  void multiply_panel(direct::TileCall call, std::int64_t tiles, std::int64_t vectors, const float* next) const;
+  [[nodiscard]] Item item_at(std::int64_t index, const Outputs& outputs) const;
+  [[nodiscard]] std::int64_t panel_offset(std::int64_t group, int point, const Outputs& outputs, std::int64_t o) const;
+
+  Tiling tiling_;  ///< of the whole
+  bool backward_;
+  bool bias_;
+  float slope_;
+  int threads_;
+  std::int64_t groups_, in_, out_;  ///< channels per group
+  int points_;
+  direct::Tiles tiles_;
+  std::int64_t lanes_, panel_, padded_out_;
+  std::int64_t most_in_, most_out_;  ///< channels at a time; those of the output are a multiple of the panel
+  std::int64_t in_row_;              ///< floats from tile to tile
+  std::vector<Part> parts_;
+  std::int64_t blocks_ = 0;  ///< of all parts
+  bool fetches_;             ///< transformed weights that do not stay in the second-level cache
+  Scratch scratch_;
+  std::int64_t weights_at_, transposed_at_, in_points_at_, out_points_at_, zeros_at_, trash_at_;
+};
+
+/// The memory of one thread.
+struct Gather::Thread {
+  const float* src;
+  const float* bias;
+  float* dst;
+  const float* weights;  ///< transformed
+  float* in_points;      ///< [point][tile][in channel]
+  float* out_points;     ///< [point][tile][out channel]
+  const float* zeros;
+  float* trash;
+};
+
+struct Gather::Part {
+  Tiling tiling;
+  std::vector<int> points;  ///< of the whole
+  Blocking blocking;
+  std::int64_t in_point = 0, out_point = 0;  ///< floats of one point of a block
+};
+
+/// A block of tiles of one group.
+struct Gather::Item {
+  const Part& part;
+  std::int64_t group = 0;
+  Block block{};
+  Outputs outputs{};
+};
+
+constexpr std::int64_t skew = 16;             // floats between points, so that they do not fall into one cache set
+constexpr std::int64_t transposed_rows = 64;  // reduction channels that are transposed at a time
+
+/// `channels` of input and output are at a tile's points; a register tile has `rows` tiles.
+Blocking choose_blocking(const Tiling& tiling, std::int64_t channels, std::int64_t rows, std::int64_t threads) {
+  const std::int64_t cache_floats = second_level_cache_bytes() / 8 * 5 / static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t fits = cache_floats / (tiling.points() * channels);
+  const std::int64_t most = std::clamp<std::int64_t>(fits / rows * rows, rows, 8 * rows);
+  // Enough blocks for all threads, as equal as can be.
+  const std::int64_t count = tiling.count();
+  std::int64_t blocks = ceil_div(count, most);
+  while (blocks % threads != 0 && blocks < 8 * threads && blocks < count) ++blocks;
+  Blocking blocking{.tiles = ceil_div(count, blocks)};
+  if (blocking.tiles > 2 * rows) blocking.tiles = std::min(round_up(blocking.tiles, rows), most);
+  blocking.blocks = ceil_div(count, blocking.tiles);
+  return blocking;
+}
+
+Gather::Gather(const model::ConvTask& task, int threads)
+    : tiling_(task.pass == model::Pass::forward ? forward_tiling(task) : backward_data_tiling(task)),
+      backward_(task.pass == model::Pass::backward_data),
+      bias_(task.bias && !backward_),
+      slope_(slope_of(task.activation)),
+      threads_(threads),
+      groups_(task.groups),
+      in_(tiling_.src.extents.c / groups_),
+      out_(tiling_.dst.extents.c / groups_),
+      points_(tiling_.points()),
+      tiles_(direct::gather_tiles()),
+      lanes_(tiles_.lanes),
+      panel_(lanes_ * (tiles_.rows[3] >= 6 ? 4 : 2)),
+      padded_out_(round_up(out_, lanes_)) {
+  const std::int64_t most_channels = points_ == max_points ? 128 : 256;
+  most_in_ = std::min(in_, most_channels);
+  most_out_ = std::min(round_up(out_, panel_), round_up(most_channels, panel_));
+  in_row_ = round_up(most_in_, lanes_);
+  std::int64_t in_floats = 0, out_floats = 0;
+  for (const TilingPart& part : cut_off_planes(tiling_)) {
+    const Part& added = add_part(part);
+    in_floats = std::max(in_floats, added.tiling.points() * added.in_point);
+    out_floats = std::max(out_floats, added.tiling.points() * added.out_point);
+  }
+  const std::int64_t weights = groups_ * points_ * in_ * std::min(most_out_, padded_out_);
+  fetches_ = weights * static_cast<std::int64_t>(sizeof(float)) > second_level_cache_bytes() / 4;
+  weights_at_ = scratch_.shared(weights);
+  transposed_at_ = scratch_.per_thread(backward_ ? tiling_.taps() * transposed_rows * panel_ : 0, threads);
+  in_points_at_ = scratch_.per_thread(in_floats, threads);
+  out_points_at_ = scratch_.per_thread(out_floats, threads);
+  zeros_at_ = scratch_.shared(round_up(in_, lanes_));
+  trash_at_ = scratch_.per_thread(round_up(out_, lanes_), threads);
+}
+
+const Gather::Part& Gather::add_part(const TilingPart& added) {
+  const int rows = tiles_.rows[static_cast<std::size_t>(std::min(panel_, padded_out_) / lanes_ - 1)];
+  Part part{.tiling = added.tiling, .points = added.points};
+  part.blocking = choose_blocking(part.tiling, most_in_ + most_out_, rows, threads_);
+  part.in_point = part.blocking.tiles * in_row_ + skew;
+  part.out_point = part.blocking.tiles * most_out_ + skew;
+  blocks_ += part.blocking.blocks;
+  return parts_.emplace_back(std::move(part));
+}
+
+/// Where the panel from output o of `outputs` on begins: [group][point][panel][in][lanes of the panel].
+std::int64_t Gather::panel_offset(std::int64_t group, int point, const Outputs& outputs, std::int64_t o) const {
+  return ((group * points_ + point) * outputs.count + o) * in_;
+}
+
+/// `weights` is [group][tap][in][out] of the task: backward_data's are transposed by the way, and its taps mirrored.
+void Gather::transform_weights(const float* weights, const Outputs& outputs, float* transformed, float* transposed,
+                               int thread, int team) const {
+  const std::int64_t taps = tiling_.taps();
+  const std::int64_t strips = ceil_div(in_, transposed_rows);
+  for (std::int64_t item = share(groups_ * strips, thread, team); item < share(groups_ * strips, thread + 1, team);
+       ++item) {
+    const std::int64_t group = item / strips;
+    const std::int64_t c = item % strips * transposed_rows;
+    const std::int64_t count = std::min(transposed_rows, in_ - c);
+    for (std::int64_t o = 0; o < outputs.count; o += panel_) {
+      const std::int64_t width = std::min(panel_, outputs.count - o);
+      const std::int64_t first = outputs.first + o;
+      MapCall call{.in = weights + (group * taps * in_ + c) * out_ + first,
+                   .in_steps = tiling_.tap_steps(in_ * out_),
+                   .out = transformed + panel_offset(group, 0, outputs, o) + c * width,
+                   .out_steps = tiling_.point_steps(outputs.count * in_),
+                   .channels = std::min(panel_, out_ - first),
+                   .boxes = count,
+                   .in_next = out_,
+                   .out_next = width};
+      if (backward_) {
+        transpose(weights + (group * taps * out_ + first) * in_ + c, count, call.channels, transposed);
+        call.in = transposed + (taps - 1) * transposed_rows * panel_;
+        call.in_steps = tiling_.tap_steps(-transposed_rows * panel_);
+        call.in_next = panel_;
+      }
+      tiling_.maps.weights_to_points(call);
+    }
+  }
+}
+
+/// A few reduction channels of one panel, all taps: [tap][transposed_rows][panel].
+void Gather::transpose(const float* weights, std::int64_t channels, std::int64_t columns, float* transposed) const {
+  for (std::int64_t tap = 0; tap < tiling_.taps(); ++tap) {
+    matrix::pack_transposed({.from = weights + tap * out_ * in_,
+                             .step = in_,
+                             .depth = channels,
+                             .columns = columns,
+                             .to = transposed + tap * transposed_rows * panel_,
+                             .panel = panel_});
+  }
+}
+
+/// One panel of one point, all tiles of the block. `next` is the panel that comes after it.
+void Gather::multiply_panel(direct::TileCall call, std::int64_t tiles, std::int64_t vectors, const float* next) const {
+  const auto& functions = tiles_.gather[static_cast<std::size_t>(vectors - 1)];
+  const std::int64_t rows = tiles_.rows[static_cast<std::size_t>(vectors - 1)];
+  // Panels come from the third level of the cache, one after the other: the next is fetched by and by.
+  if (fetches_) {
+    const std::int64_t slots = ceil_div(tiles, rows) * call.runs->steps;
+    const std::int64_t panel_lines = call.runs->steps * vectors * lanes_ / line_floats;
+    call.fetch = {.from = next, .step = line_floats * ceil_div(panel_lines, slots)};
+  }
+  for (std::int64_t t = 0; t < tiles; t += rows) {
+    functions[static_cast<std::size_t>(std::min(rows, tiles - t) - 1)](call);
+    call.src += rows * call.src_step;
+    call.dst += rows * call.dst_step;
+    call.fetch.from += call.runs->steps * call.fetch.step;
+  }
+}
+
+void Gather::multiply(const Thread& memory, const Item& item, std::int64_t in_first) const {
+  const direct::Run run{.steps = std::min(most_in_, in_ - in_first)};
+  const auto width_at = [&](std::int64_t o) { return std::min(panel_, item.outputs.count - o); };
+  const Part& part = item.part;
+  const auto panel_at = [&](std::size_t p, std::int64_t o) {
+    return memory.weights + panel_offset(item.group, part.points[p], item.outputs, o) + in_first * width_at(o);
+  };
+  for (std::size_t p = 0; p < part.points.size(); ++p) {
+    const auto place = static_cast<std::int64_t>(p);
+    const std::size_t next = std::min(p + 1, part.points.size() - 1);
+    for (std::int64_t o = 0; o < item.outputs.count; o += panel_) {
+      const bool last = o + panel_ >= item.outputs.count;
+      const direct::TileCall call{.src = memory.in_points + place * part.in_point,
+                                  .src_step = in_row_,
+                                  .runs = &run,
+                                  .run_count = 1,
+                                  .weights = panel_at(p, o),
+                                  .dst = memory.out_points + place * part.out_point + o,
+                                  .dst_step = most_out_,
+                                  .tail = lanes_,
+                                  .first = in_first == 0,
+                                  .last = false};
+      multiply_panel(call, item.block.tiles, width_at(o) / lanes_, last ? panel_at(next, 0) : panel_at(p, o + panel_));
+    }
+  }
+}
+
+void Gather::run(const Thread& memory, const Item& item) const {
+  const Part& part = item.part;
+  for (std::int64_t in_first = 0; in_first < in_; in_first += most_in_) {
+    src_to_points(part.tiling, item.block, memory.src + item.group * in_ + in_first, memory.zeros,
+                  {.memory = memory.in_points,
+                   .point_step = part.in_point,
+                   .tile_step = in_row_,
+                   .channels = std::min(most_in_, in_ - in_first)});
+    multiply(memory, item, in_first);
+  }
+  const std::int64_t channel = item.group * out_ + item.outputs.first;
+  points_to_dst(part.tiling, item.block,
+                {.memory = memory.out_points,
+                 .point_step = part.out_point,
+                 .tile_step = most_out_,
+                 .channels = std::min(item.outputs.count, out_ - item.outputs.first)},
+                memory.dst + channel,
+                {.bias = bias_ ? memory.bias + channel : nullptr, .slope = slope_, .outside = memory.trash});
+}
+
+Gather::Item Gather::item_at(std::int64_t index, const Outputs& outputs) const {
+  const std::int64_t group = index / blocks_;
+  std::int64_t block = index % blocks_;
+  auto part = parts_.begin();
+  for (; block >= part->blocking.blocks; ++part) block -= part->blocking.blocks;
+  const std::int64_t first = block * part->blocking.tiles;
+  return {.part = *part,
+          .group = group,
+          .block = {.first = first, .tiles = std::min(part->blocking.tiles, part->tiling.count() - first)},
+          .outputs = outputs};
+}
+
+void Gather::execute(const Context&, std::span<void* const> arguments, void* scratch) {
+  auto* memory = static_cast<float*>(scratch);
+  std::fill_n(memory + zeros_at_, round_up(in_, lanes_), 0.0F);
+  for (Outputs outputs{0, 0}; outputs.first < padded_out_; outputs.first += most_out_) {
+    outputs.count = std::min(most_out_, padded_out_ - outputs.first);
+    run_team(threads_, [&](int thread, int team) {
+      transform_weights(static_cast<const float*>(arguments[1]), outputs, memory + weights_at_,
+                        scratch_.of_thread(memory, transposed_at_, thread), thread, team);
+    });
+    run_team(threads_, [&](int thread, int team) {
+      const Thread own{.src = static_cast<const float*>(arguments[0]),
+                       .bias = bias_ ? static_cast<const float*>(arguments[2]) : nullptr,
+                       .dst = static_cast<float*>(arguments[backward_ ? 2 : 3]),
+                       .weights = memory + weights_at_,
+                       .in_points = scratch_.of_thread(memory, in_points_at_, thread),
+                       .out_points = scratch_.of_thread(memory, out_points_at_, thread),
+                       .zeros = memory + zeros_at_,
+                       .trash = scratch_.of_thread(memory, trash_at_, thread)};
+      const std::int64_t items = groups_ * blocks_;
+      for (std::int64_t index = share(items, thread, team); index < share(items, thread + 1, team); ++index)
+        run(own, item_at(index, outputs));
+    });
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Primitive> make_gather(const model::ConvTask& task, int threads) {
+  return std::make_unique<Gather>(task, threads);
+}
+
+}  // namespace orthant::kernels::winograd

@@ -1,0 +1,86 @@
+#pragma once
+
+#include "orthant/kernels/winograd/transforms.hpp"
+#include "orthant/model/task.hpp"
+
+#include <array>
+#include <vector>
+
+namespace orthant::kernels::winograd {
+
+inline constexpr int max_points = 64;  ///< 4 per dim with three taps
+
+/// Of channel 0 of a cell.
+inline std::int64_t offset_of(const tensor::Layout& layout, std::int64_t n, std::int64_t d, std::int64_t h,
+                              std::int64_t w) {
+  const tensor::Shape& strides = layout.strides;
+  return layout.offset + n * strides.n + d * strides.d + h * strides.h + w * strides.w;
+}
+
+/// Where a tile lies, in tiles per dim.
+struct Place {
+  std::int64_t n = 0;
+  std::array<std::int64_t, 3> tile{};  ///< d, h, w
+};
+
+/// A stride-1 convolution cut into tiles: each is 2 cells of dst (and 4 of src) in the dims with three taps, else 1.
+struct Tiling {
+  tensor::Layout src, dst;
+  std::array<bool, 3> three{};          ///< d, h, w
+  std::array<std::int64_t, 3> pad{};    ///< src cell of tap 0 for dst cell 0 is -pad
+  std::array<std::int64_t, 3> tiles{};  ///< per dim
+  Transforms maps;
+  [[nodiscard]] std::int64_t count() const { return src.extents.n * tiles[0] * tiles[1] * tiles[2]; }
+  [[nodiscard]] Place place_of(std::int64_t tile) const;
+  [[nodiscard]] int points() const;  ///< 4 ^ (dims with three taps)
+  [[nodiscard]] int cells() const;   ///< dst cells of a tile
+  [[nodiscard]] int taps() const;
+  /// Steps between points or taps that are `step` apart, w fastest.
+  [[nodiscard]] Steps point_steps(std::int64_t step) const;
+  [[nodiscard]] Steps tap_steps(std::int64_t step) const;
+};
+
+/// `src` and `dst` of the convolution to run; backward_data swaps them and mirrors the padding.
+Tiling forward_tiling(const model::ConvTask& task);
+Tiling backward_data_tiling(const model::ConvTask& task);
+
+/// Tiles of a part of dst, and what their points are among those of the whole: weights are transformed once.
+struct TilingPart {
+  Tiling tiling;
+  std::vector<int> points;
+};
+
+/// Without the first and the last plane of dst across a dim with three taps, where only one tap of these lies inside
+/// and there are fewer tiles without them: such a plane is a part of its own, with a quarter of the points. The
+/// gradients that a rank has for its neighbours' cells are such planes.
+std::vector<TilingPart> cut_off_planes(const Tiling& tiling);
+
+/// Tiles that a thread transforms and multiplies at a time.
+struct Block {
+  std::int64_t first = 0, tiles = 0;
+};
+
+/// The points of a block's tiles for some channels: `point_step` from point to point, `tile_step` from tile to tile.
+template <class Float>
+struct Points {
+  Float* memory = nullptr;
+  std::int64_t point_step = 0, tile_step = 0;
+  std::int64_t channels = 0;
+};
+
+/// Maps patches of src, or tiles of diff_dst, to points. `zeros` stands for cells outside.
+void src_to_points(const Tiling& tiling, const Block& block, const float* src, const float* zeros,
+                   const Points<float>& points);
+void diff_to_points(const Tiling& tiling, const Block& block, const float* diff, const float* zeros,
+                    const Points<float>& points);
+
+/// What becomes of points on the way to dst.
+struct Finish {
+  const float* bias = nullptr;  ///< per channel, or null
+  float slope = 1;              ///< factor of negative results
+  float* outside = nullptr;     ///< receives cells outside
+};
+void points_to_dst(const Tiling& tiling, const Block& block, const Points<const float>& points, float* dst,
+                   const Finish& finish);
+
+}  // namespace orthant::kernels::winograd
