@@ -25,14 +25,15 @@ void each_share(int shares, const Work& work) {
   });
 }
 
-/// Forward, and backward_data as one gather per phase of the stride.
-class DirectGather final : public Primitive {
+/// Forward, and backward_data as one correlation per phase of the stride.
+class DirectCorrelation final : public Primitive {
  public:
-  DirectGather(const model::ConvTask& task, int threads)
+  DirectCorrelation(const model::ConvTask& task, int threads)
       : forward_(task.pass == model::Pass::forward), threads_(threads) {
     const Epilogue epilogue = forward_ ? Epilogue{.bias = task.bias, .activation = task.activation} : Epilogue{};
-    std::vector<Gather> gathers = forward_ ? std::vector{forward_gather(task)} : backward_data_gathers(task);
-    for (Gather& gather : gathers) kernels_.emplace_back(std::move(gather), epilogue, threads);
+    std::vector<Correlation> correlations =
+        forward_ ? std::vector{forward_correlation(task)} : backward_data_correlations(task);
+    for (Correlation& correlation : correlations) kernels_.emplace_back(std::move(correlation), epilogue, threads);
   }
 
   [[nodiscard]] std::string name() const override {
@@ -41,17 +42,17 @@ class DirectGather final : public Primitive {
 
   [[nodiscard]] std::int64_t scratch_bytes() const override {
     std::int64_t most = 0;
-    for (const GatherKernel& kernel : kernels_) most = std::max(most, kernel.scratch_floats());
+    for (const CorrelationKernel& kernel : kernels_) most = std::max(most, kernel.scratch_floats());
     return bytes(most);
   }
 
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
-    const GatherKernel::Arguments call{.src = static_cast<const float*>(arguments[0]),
-                                       .weights = static_cast<const float*>(arguments[1]),
-                                       .bias = forward_ ? static_cast<const float*>(arguments[2]) : nullptr,
-                                       .dst = static_cast<float*>(arguments[forward_ ? 3 : 2]),
-                                       .scratch = static_cast<float*>(scratch)};
-    for (const GatherKernel& kernel : kernels_) {
+    const CorrelationKernel::Arguments call{.src = static_cast<const float*>(arguments[0]),
+                                            .weights = static_cast<const float*>(arguments[1]),
+                                            .bias = forward_ ? static_cast<const float*>(arguments[2]) : nullptr,
+                                            .dst = static_cast<float*>(arguments[forward_ ? 3 : 2]),
+                                            .scratch = static_cast<float*>(scratch)};
+    for (const CorrelationKernel& kernel : kernels_) {
       each_share(threads_, [&](int share) { kernel.prepare(call, share); });
       each_share(threads_, [&](int share) { kernel.run(call, share); });
     }
@@ -60,13 +61,13 @@ class DirectGather final : public Primitive {
  private:
   bool forward_;
   int threads_;
-  std::vector<GatherKernel> kernels_;
+  std::vector<CorrelationKernel> kernels_;
 };
 
 class DirectWeights final : public Primitive {
  public:
   DirectWeights(const model::ConvTask& task, int threads)
-      : threads_(threads), kernel_(forward_gather(task), task.bias, task.accumulate, threads) {}
+      : threads_(threads), kernel_(forward_correlation(task), task.bias, task.accumulate, threads) {}
 
   [[nodiscard]] std::string name() const override { return full_name(kernel_.variant()); }
   [[nodiscard]] std::int64_t scratch_bytes() const override { return bytes(kernel_.scratch_floats()); }
@@ -92,7 +93,7 @@ class DirectWeights final : public Primitive {
 std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, int threads) {
   limit_instructions();
   if (task.pass == model::Pass::backward_weights) return std::make_unique<DirectWeights>(task, threads);
-  return std::make_unique<DirectGather>(task, threads);
+  return std::make_unique<DirectCorrelation>(task, threads);
 }
 
 }  // namespace orthant::kernels::direct

@@ -35,7 +35,7 @@ int choose_vectors(const Tiles& tiles, std::int64_t out_vectors, std::int64_t ro
 
 }  // namespace
 
-struct GatherKernel::Part {
+struct CorrelationKernel::Slab {
   const Arguments* arguments = nullptr;
   Fetch* ahead = nullptr;               ///< goes on from tile to tile
   std::int64_t first_out = 0, out = 0;  ///< channels of the group
@@ -50,97 +50,99 @@ struct GatherKernel::Part {
   float* buffer = nullptr;  ///< for a tile, where dst does not take vectors
 };
 
-GatherKernel::GatherKernel(Gather gather, Epilogue epilogue, int threads)
-    : gather_(std::move(gather)), epilogue_(epilogue), tiles_(gather_tiles()), threads_(threads) {
-  out_vectors_ = ceil_div(gather_.out, tiles_.lanes);
-  vectors_ = choose_vectors(tiles_, out_vectors_, gather_.w.count);
-  const bool many_panels = outputs(gather_) < shared_outputs && panel_count() >= 4 * threads;
-  blocks_ = choose_blocks(gather_, many_panels ? 1 : 4 * threads, false);
-  rows_ = plan_rows(gather_, blocks_);
-  dst_in_place_ = gather_.dst.strides.c == 1 || gather_.out == 1;
+CorrelationKernel::CorrelationKernel(Correlation correlation, Epilogue epilogue, int threads)
+    : correlation_(std::move(correlation)), epilogue_(epilogue), tiles_(correlation_tiles()), threads_(threads) {
+  out_vectors_ = ceil_div(correlation_.out, tiles_.lanes);
+  vectors_ = choose_vectors(tiles_, out_vectors_, correlation_.w.count);
+  const bool many_panels = outputs(correlation_) < shared_outputs && panel_count() >= 4 * threads;
+  blocks_ = choose_blocks(correlation_, many_panels ? 1 : 4 * threads, false);
+  rows_ = plan_rows(correlation_, blocks_);
+  dst_in_place_ = correlation_.dst.strides.c == 1 || correlation_.out == 1;
 
-  const std::int64_t per_channel = std::max<std::int64_t>(taps(gather_) * vectors_ * tiles_.lanes, 1);
+  const std::int64_t per_channel = std::max<std::int64_t>(taps(correlation_) * vectors_ * tiles_.lanes, 1);
   const std::int64_t in_blocks =
-      dst_in_place_ ? std::clamp<std::int64_t>(ceil_div(gather_.in * per_channel, panel_floats), 1, gather_.in) : 1;
-  in_block_ = ceil_div(gather_.in, in_blocks);
-  weights_in_place_ = !gather_.transposed && panel_count() == 1 && in_block_ == gather_.in &&
-                      gather_.out == out_vectors_ * tiles_.lanes;
+      dst_in_place_
+          ? std::clamp<std::int64_t>(ceil_div(correlation_.in * per_channel, panel_floats), 1, correlation_.in)
+          : 1;
+  in_block_ = ceil_div(correlation_.in, in_blocks);
+  weights_in_place_ = !correlation_.transposed && panel_count() == 1 && in_block_ == correlation_.in &&
+                      correlation_.out == out_vectors_ * tiles_.lanes;
   slide_ = can_slide();
-  stream_ = dst_in_place_ && in_block_ == gather_.in && gather_.out % tiles_.lanes == 0 &&
-            writes_around_cache(gather_.dst, tiles_.lanes);
-  const std::int64_t units = std::max<std::int64_t>(block_count(gather_, blocks_), 1);
+  stream_ = dst_in_place_ && in_block_ == correlation_.in && correlation_.out % tiles_.lanes == 0 &&
+            writes_around_cache(correlation_.dst, tiles_.lanes);
+  const std::int64_t units = std::max<std::int64_t>(block_count(correlation_, blocks_), 1);
   if (many_panels || units < 4 * threads)
     panel_splits_ = std::min(panel_count(), ceil_div(4 * threads, many_panels ? 1 : units));
 }
 
-bool GatherKernel::whole_rows() const { return rows_.runs_over_w && in_block_ == gather_.in; }
+bool CorrelationKernel::whole_rows() const { return rows_.runs_over_w && in_block_ == correlation_.in; }
 
-bool GatherKernel::can_slide() const {
-  return out_vectors_ == 1 && gather_.w.src_step == 1 && whole_rows() && gather_.w.taps.size() == slide_taps;
+bool CorrelationKernel::can_slide() const {
+  return out_vectors_ == 1 && correlation_.w.src_step == 1 && whole_rows() && correlation_.w.taps.size() == slide_taps;
 }
 
-std::string GatherKernel::variant() const {
+std::string CorrelationKernel::variant() const {
   if (slide_) return fmt::format("slide{}x1", tiles_.slide_rows);
   return fmt::format("tile{}x{}", tiles_.rows[vectors_ - 1], vectors_);
 }
 
-std::int64_t GatherKernel::panel_count() const { return ceil_div(out_vectors_, vectors_); }
+std::int64_t CorrelationKernel::panel_count() const { return ceil_div(out_vectors_, vectors_); }
 
-int GatherKernel::panel_vectors(std::int64_t panel) const {
+int CorrelationKernel::panel_vectors(std::int64_t panel) const {
   return static_cast<int>(std::min<std::int64_t>(vectors_, out_vectors_ - panel * vectors_));
 }
 
-std::int64_t GatherKernel::panel_offset(std::int64_t group, std::int64_t panel) const {
-  return (group * out_vectors_ + panel * vectors_) * tiles_.lanes * taps(gather_) * gather_.in;
+std::int64_t CorrelationKernel::panel_offset(std::int64_t group, std::int64_t panel) const {
+  return (group * out_vectors_ + panel * vectors_) * tiles_.lanes * taps(correlation_) * correlation_.in;
 }
 
-std::int64_t GatherKernel::thread_floats() const {
-  const std::int64_t runs = taps(gather_) * (1 + gather_.in / most_terms);
+std::int64_t CorrelationKernel::thread_floats() const {
+  const std::int64_t runs = taps(correlation_) * (1 + correlation_.in / most_terms);
   const std::int64_t run_floats = aligned(runs * static_cast<std::int64_t>(sizeof(Run) / sizeof(float)));
   return aligned(row_floats(rows_)) + run_floats + 2 * tile_floats;
 }
 
-std::int64_t GatherKernel::scratch_floats() const {
-  const std::int64_t weights = weights_in_place_ ? 0 : aligned(panel_offset(gather_.groups, 0));
-  return weights + aligned(gather_.groups * out_vectors_ * tiles_.lanes) + threads_ * thread_floats();
+std::int64_t CorrelationKernel::scratch_floats() const {
+  const std::int64_t weights = weights_in_place_ ? 0 : aligned(panel_offset(correlation_.groups, 0));
+  return weights + aligned(correlation_.groups * out_vectors_ * tiles_.lanes) + threads_ * thread_floats();
 }
 
-void GatherKernel::prepare(const Arguments& arguments, int thread) const {
+void CorrelationKernel::prepare(const Arguments& arguments, int thread) const {
   const std::int64_t padded = out_vectors_ * tiles_.lanes;
-  float* bias = arguments.scratch + (weights_in_place_ ? 0 : aligned(panel_offset(gather_.groups, 0)));
+  float* bias = arguments.scratch + (weights_in_place_ ? 0 : aligned(panel_offset(correlation_.groups, 0)));
   if (thread == 0) {
-    for (std::int64_t g = 0; g < gather_.groups; ++g) {
+    for (std::int64_t g = 0; g < correlation_.groups; ++g) {
       std::fill_n(bias + g * padded, padded, 0.0F);
-      if (epilogue_.bias) std::copy_n(arguments.bias + g * gather_.out, gather_.out, bias + g * padded);
+      if (epilogue_.bias) std::copy_n(arguments.bias + g * correlation_.out, correlation_.out, bias + g * padded);
     }
   }
   if (weights_in_place_) return;
   const std::int64_t panels = panel_count();
-  for (std::int64_t index = thread; index < gather_.groups * panels; index += threads_) {
+  for (std::int64_t index = thread; index < correlation_.groups * panels; index += threads_) {
     pack_panel(arguments.weights, arguments.scratch, index / panels, index % panels);
   }
 }
 
-void GatherKernel::pack_panel(const float* weights, float* to, std::int64_t group, std::int64_t panel) const {
+void CorrelationKernel::pack_panel(const float* weights, float* to, std::int64_t group, std::int64_t panel) const {
   to += panel_offset(group, panel);
   const std::int64_t width = panel_vectors(panel) * tiles_.lanes;
   const std::int64_t first_out = panel * vectors_ * tiles_.lanes;
-  const tensor::Extent3& window = gather_.window;
-  weights += group * window.d * window.h * window.w * gather_.in * gather_.out;
-  matrix::PackCall call{.step = gather_.transposed ? gather_.in : gather_.out,
-                        .columns = std::min(width, gather_.out - first_out),
+  const tensor::Extent3& window = correlation_.window;
+  weights += group * window.d * window.h * window.w * correlation_.in * correlation_.out;
+  matrix::PackCall call{.step = correlation_.transposed ? correlation_.in : correlation_.out,
+                        .columns = std::min(width, correlation_.out - first_out),
                         .to = to,
                         .panel = width};
-  for (std::int64_t first_in = 0; first_in < gather_.in; first_in += in_block_) {
-    call.depth = std::min(in_block_, gather_.in - first_in);
+  for (std::int64_t first_in = 0; first_in < correlation_.in; first_in += in_block_) {
+    call.depth = std::min(in_block_, correlation_.in - first_in);
     const std::int64_t first =
-        gather_.transposed ? first_out * gather_.in + first_in : first_in * gather_.out + first_out;
-    for (const Tap& d : gather_.d.taps) {
-      for (const Tap& h : gather_.h.taps) {
-        for (const Tap& w : gather_.w.taps) {
+        correlation_.transposed ? first_out * correlation_.in + first_in : first_in * correlation_.out + first_out;
+    for (const Tap& d : correlation_.d.taps) {
+      for (const Tap& h : correlation_.h.taps) {
+        for (const Tap& w : correlation_.w.taps) {
           const std::int64_t tap = (d.index * window.h + h.index) * window.w + w.index;
-          call.from = weights + tap * gather_.in * gather_.out + first;
-          gather_.transposed ? matrix::pack_transposed(call) : matrix::pack(call);
+          call.from = weights + tap * correlation_.in * correlation_.out + first;
+          correlation_.transposed ? matrix::pack_transposed(call) : matrix::pack(call);
           call.to += call.depth * width;
         }
       }
@@ -148,20 +150,20 @@ void GatherKernel::pack_panel(const float* weights, float* to, std::int64_t grou
   }
 }
 
-void GatherKernel::run(const Arguments& arguments, int thread) const {
+void CorrelationKernel::run(const Arguments& arguments, int thread) const {
   float* memory = arguments.scratch + (scratch_floats() - threads_ * thread_floats()) + thread * thread_floats();
-  Rows rows(gather_, rows_, arguments.src, memory);
-  const std::int64_t units = block_count(gather_, blocks_);
+  Rows rows(correlation_, rows_, arguments.src, memory);
+  const std::int64_t units = block_count(correlation_, blocks_);
   const std::int64_t items = units * panel_splits_;
   const std::int64_t last = items * (thread + 1) / threads_;
   for (std::int64_t item = items * thread / threads_; item < last; ++item) {
     const std::int64_t split = item / units;
     const Range panels{panel_count() * split / panel_splits_, panel_count() * (split + 1) / panel_splits_};
-    const Unit unit = unit_at(gather_, blocks_, item % units);
+    const Unit unit = unit_at(correlation_, blocks_, item % units);
     rows.load(unit);
     Fetch ahead;
     if (item + 1 < last) {
-      const Unit next = unit_at(gather_, blocks_, (item + 1) % units);
+      const Unit next = unit_at(correlation_, blocks_, (item + 1) % units);
       ahead = {.from = rows.start_of(next), .step = fetch_step(rows.floats_of(next), unit, panels)};
     }
     run_unit(arguments, rows, unit, panels, ahead, memory + aligned(row_floats(rows_)));
@@ -169,103 +171,105 @@ void GatherKernel::run(const Arguments& arguments, int thread) const {
   if (stream_) hwy::FlushStream();
 }
 
-std::int64_t GatherKernel::fetch_step(std::int64_t floats, const Unit& unit, Range panels) const {
+std::int64_t CorrelationKernel::fetch_step(std::int64_t floats, const Unit& unit, Range panels) const {
   const std::int64_t tiles = (unit.d.hi - unit.d.lo) * (unit.h.hi - unit.h.lo) * row_tiles(unit.w.hi - unit.w.lo);
-  const std::int64_t steps = (panels.hi - panels.lo) * tiles * taps(gather_) * gather_.in / (slide_ ? slide_taps : 1);
+  const std::int64_t steps =
+      (panels.hi - panels.lo) * tiles * taps(correlation_) * correlation_.in / (slide_ ? slide_taps : 1);
   return std::min(ceil_div(floats, std::max<std::int64_t>(steps, 1)), line_floats);
 }
 
-std::int64_t GatherKernel::row_tiles(std::int64_t pixels) const {
+std::int64_t CorrelationKernel::row_tiles(std::int64_t pixels) const {
   return ceil_div(pixels, slide_ ? tiles_.slide_rows : tiles_.rows[vectors_ - 1]);
 }
 
-void GatherKernel::run_unit(const Arguments& arguments, Rows& rows, const Unit& unit, Range panels, Fetch ahead,
-                            float* memory) const {
+void CorrelationKernel::run_unit(const Arguments& arguments, Rows& rows, const Unit& unit, Range panels, Fetch ahead,
+                                 float* memory) const {
   const std::int64_t lanes = tiles_.lanes;
-  const float* bias = arguments.scratch + (weights_in_place_ ? 0 : aligned(panel_offset(gather_.groups, 0)));
+  const float* bias = arguments.scratch + (weights_in_place_ ? 0 : aligned(panel_offset(correlation_.groups, 0)));
   const float* weights = weights_in_place_ ? arguments.weights : arguments.scratch;
   for (std::int64_t panel = panels.lo; panel < panels.hi; ++panel) {
-    Part part{.arguments = &arguments, .ahead = &ahead, .first_out = panel * vectors_ * lanes};
-    part.vectors = panel_vectors(panel);
-    part.out = std::min(part.vectors * lanes, gather_.out - part.first_out);
-    part.bias = bias + unit.group * out_vectors_ * lanes + part.first_out;
-    part.buffer = memory;
-    part.aside = memory + tile_floats;
-    part.runs = reinterpret_cast<Run*>(memory + 2 * tile_floats);
-    for (part.first_in = 0; part.first_in < gather_.in; part.first_in += in_block_) {
-      part.in = std::min(in_block_, gather_.in - part.first_in);
-      part.weights = weights + panel_offset(unit.group, panel) + part.first_in * taps(gather_) * part.vectors * lanes;
-      part.cut = cut(part.in);
-      part.first = part.first_in == 0;
-      part.last = part.first_in + part.in == gather_.in;
-      run_part(part, rows, unit);
+    Slab slab{.arguments = &arguments, .ahead = &ahead, .first_out = panel * vectors_ * lanes};
+    slab.vectors = panel_vectors(panel);
+    slab.out = std::min(slab.vectors * lanes, correlation_.out - slab.first_out);
+    slab.bias = bias + unit.group * out_vectors_ * lanes + slab.first_out;
+    slab.buffer = memory;
+    slab.aside = memory + tile_floats;
+    slab.runs = reinterpret_cast<Run*>(memory + 2 * tile_floats);
+    for (slab.first_in = 0; slab.first_in < correlation_.in; slab.first_in += in_block_) {
+      slab.in = std::min(in_block_, correlation_.in - slab.first_in);
+      slab.weights =
+          weights + panel_offset(unit.group, panel) + slab.first_in * taps(correlation_) * slab.vectors * lanes;
+      slab.cut = cut(slab.in);
+      slab.first = slab.first_in == 0;
+      slab.last = slab.first_in + slab.in == correlation_.in;
+      run_slab(slab, rows, unit);
     }
   }
 }
 
-void GatherKernel::run_part(const Part& part, const Rows& rows, const Unit& unit) const {
+void CorrelationKernel::run_slab(const Slab& slab, const Rows& rows, const Unit& unit) const {
   const bool relu = epilogue_.activation.kind == model::ActivationKind::relu;
-  const tensor::Layout& layout = gather_.dst;
-  const std::int64_t channel = unit.group * gather_.out + part.first_out;
-  float* dst = part.arguments->dst + layout.offset + unit.n * layout.strides.n + channel * layout.strides.c;
+  const tensor::Layout& layout = correlation_.dst;
+  const std::int64_t channel = unit.group * correlation_.out + slab.first_out;
+  float* dst = slab.arguments->dst + layout.offset + unit.n * layout.strides.n + channel * layout.strides.c;
   TileCall call{.src = rows.base(),
-                .src_step = gather_.w.src_step * rows_.pixel,
-                .runs = part.runs,
-                .tap_step = part.in * tiles_.lanes,
-                .weights = part.weights,
-                .bias = part.bias,
-                .aside = part.aside,
-                .dst_step = gather_.w.step * layout.strides.w,
-                .tail = part.out - (part.vectors - 1) * tiles_.lanes,
+                .src_step = correlation_.w.src_step * rows_.pixel,
+                .runs = slab.runs,
+                .tap_step = slab.in * tiles_.lanes,
+                .weights = slab.weights,
+                .bias = slab.bias,
+                .aside = slab.aside,
+                .dst_step = correlation_.w.step * layout.strides.w,
+                .tail = slab.out - (slab.vectors - 1) * tiles_.lanes,
                 .floor = relu ? 0.0F : -std::numeric_limits<float>::infinity(),
-                .first = part.first,
-                .last = part.last,
+                .first = slab.first,
+                .last = slab.last,
                 .stream = stream_ && is_aligned(dst)};
   for (std::int64_t d = unit.d.lo; d < unit.d.hi; ++d) {
     for (std::int64_t h = unit.h.lo; h < unit.h.hi; ++h) {
-      call.run_count = find_runs(part, rows, d, h, unit.w.lo);
-      call.dst = dst + (gather_.d.first + d * gather_.d.step) * layout.strides.d +
-                 (gather_.h.first + h * gather_.h.step) * layout.strides.h +
-                 (gather_.w.first + unit.w.lo * gather_.w.step) * layout.strides.w;
-      run_row(part, call, unit.w.hi - unit.w.lo);
+      call.run_count = find_runs(slab, rows, d, h, unit.w.lo);
+      call.dst = dst + (correlation_.d.first + d * correlation_.d.step) * layout.strides.d +
+                 (correlation_.h.first + h * correlation_.h.step) * layout.strides.h +
+                 (correlation_.w.first + unit.w.lo * correlation_.w.step) * layout.strides.w;
+      run_row(slab, call, unit.w.hi - unit.w.lo);
     }
   }
 }
 
 // Sums in registers are cut where the taps say so, however many of them lie inside.
-GatherKernel::Cut GatherKernel::cut(std::int64_t in) const {
-  const std::int64_t run_taps = whole_rows() ? static_cast<std::int64_t>(gather_.w.taps.size()) : 1;
+CorrelationKernel::Cut CorrelationKernel::cut(std::int64_t in) const {
+  const std::int64_t run_taps = whole_rows() ? static_cast<std::int64_t>(correlation_.w.taps.size()) : 1;
   const std::int64_t terms = std::max<std::int64_t>(run_taps * in, 1);  // of a run
-  const std::int64_t runs = std::max<std::int64_t>(taps(gather_) / std::max<std::int64_t>(run_taps, 1), 1);
+  const std::int64_t runs = std::max<std::int64_t>(taps(correlation_) / std::max<std::int64_t>(run_taps, 1), 1);
   const std::int64_t pieces = ceil_div(2 * terms, 3 * most_terms);
   return {.run_taps = run_taps,
           .steps = slide_ ? in : terms,
-          .piece = ceil_div(slide_ ? in : terms, pieces),
+          .steps_at_once = ceil_div(slide_ ? in : terms, pieces),
           .taps_at_once = run_taps * ceil_div(runs, ceil_div(runs * terms, most_terms))};
 }
 
-std::int64_t GatherKernel::find_runs(const Part& part, const Rows& rows, std::int64_t d, std::int64_t h,
-                                     std::int64_t w) const {
-  const auto w_taps = static_cast<std::int64_t>(gather_.w.taps.size());
-  const Cut cut = part.cut;
-  const std::int64_t step_floats = part.vectors * tiles_.lanes;
-  const Range d_taps = taps_inside(gather_.d, d);
-  const Range h_taps = taps_inside(gather_.h, h);
+std::int64_t CorrelationKernel::find_runs(const Slab& slab, const Rows& rows, std::int64_t d, std::int64_t h,
+                                          std::int64_t w) const {
+  const auto w_taps = static_cast<std::int64_t>(correlation_.w.taps.size());
+  const Cut cut = slab.cut;
+  const std::int64_t step_floats = slab.vectors * tiles_.lanes;
+  const Range d_taps = taps_inside(correlation_.d, d);
+  const Range h_taps = taps_inside(correlation_.h, h);
   std::int64_t count = 0;
   std::int64_t next_cut = 0;
   for (std::int64_t kd = d_taps.lo; kd < d_taps.hi; ++kd) {
     for (std::int64_t kh = h_taps.lo; kh < h_taps.hi; ++kh) {
-      const std::int64_t row = (kd * static_cast<std::int64_t>(gather_.h.taps.size()) + kh) * w_taps;
+      const std::int64_t row = (kd * static_cast<std::int64_t>(correlation_.h.taps.size()) + kh) * w_taps;
       for (std::int64_t kw = 0; kw < w_taps; kw += cut.run_taps) {
-        const std::int64_t src = rows.offset(gather_.d.taps[kd].offset + d * gather_.d.src_step,
-                                             gather_.h.taps[kh].offset + h * gather_.h.src_step,
-                                             gather_.w.taps[kw].offset + w * gather_.w.src_step);
+        const std::int64_t src = rows.offset(correlation_.d.taps[kd].offset + d * correlation_.d.src_step,
+                                             correlation_.h.taps[kh].offset + h * correlation_.h.src_step,
+                                             correlation_.w.taps[kw].offset + w * correlation_.w.src_step);
         bool apart = row + kw >= next_cut && count > 0;
         while (row + kw >= next_cut) next_cut += cut.taps_at_once;
-        for (std::int64_t lo = 0; lo < cut.steps; lo += cut.piece) {
-          part.runs[count] = {.src = src + part.first_in + lo,
-                              .weights = ((row + kw) * part.in + lo) * step_floats,
-                              .steps = std::min(cut.piece, cut.steps - lo),
+        for (std::int64_t lo = 0; lo < cut.steps; lo += cut.steps_at_once) {
+          slab.runs[count] = {.src = src + slab.first_in + lo,
+                              .weights = ((row + kw) * slab.in + lo) * step_floats,
+                              .steps = std::min(cut.steps_at_once, cut.steps - lo),
                               .apart = apart};
           ++count;
           apart = true;
@@ -276,19 +280,19 @@ std::int64_t GatherKernel::find_runs(const Part& part, const Rows& rows, std::in
   return count;
 }
 
-void GatherKernel::run_row(const Part& part, TileCall call, std::int64_t pixels) const {
-  const auto& functions = slide_ ? tiles_.slide : tiles_.gather[part.vectors - 1];
-  const std::int64_t tiles = ceil_div(pixels, slide_ ? tiles_.slide_rows : tiles_.rows[part.vectors - 1]);
+void CorrelationKernel::run_row(const Slab& slab, TileCall call, std::int64_t pixels) const {
+  const auto& functions = slide_ ? tiles_.slide : tiles_.correlation[slab.vectors - 1];
+  const std::int64_t tiles = ceil_div(pixels, slide_ ? tiles_.slide_rows : tiles_.rows[slab.vectors - 1]);
   const std::int64_t steps = std::accumulate(call.runs, call.runs + call.run_count, std::int64_t{0},
                                              [](std::int64_t sum, const Run& run) { return sum + run.steps; });
-  const std::int64_t fetched = steps * part.ahead->step;
+  const std::int64_t fetched = steps * slab.ahead->step;
   const float* src = call.src;
   float* dst = call.dst;
   for (std::int64_t index = 0; index < tiles; ++index) {
     const std::int64_t lo = pixels * index / tiles;
     const std::int64_t count = pixels * (index + 1) / tiles - lo;
-    call.fetch = *part.ahead;
-    part.ahead->from += fetched;
+    call.fetch = *slab.ahead;
+    slab.ahead->from += fetched;
     call.src = src + lo * call.src_step;
     call.dst = dst + lo * call.dst_step;
     if (dst_in_place_) {
@@ -296,27 +300,27 @@ void GatherKernel::run_row(const Part& part, TileCall call, std::int64_t pixels)
       continue;
     }
     TileCall aside = call;
-    aside.dst = part.buffer;
-    aside.dst_step = part.vectors * tiles_.lanes;
+    aside.dst = slab.buffer;
+    aside.dst_step = slab.vectors * tiles_.lanes;
     functions[count - 1](aside);
-    finish_row(part, part.buffer, count);
+    finish_row(slab, slab.buffer, count);
     for (std::int64_t p = 0; p < count; ++p) {
-      for (std::int64_t o = 0; o < part.out; ++o) {
-        call.dst[p * call.dst_step + o * gather_.dst.strides.c] = aside.dst[p * aside.dst_step + o];
+      for (std::int64_t o = 0; o < slab.out; ++o) {
+        call.dst[p * call.dst_step + o * correlation_.dst.strides.c] = aside.dst[p * aside.dst_step + o];
       }
     }
   }
-  if (dst_in_place_) finish_row(part, dst, pixels);
+  if (dst_in_place_) finish_row(slab, dst, pixels);
 }
 
-void GatherKernel::finish_row(const Part& part, float* dst, std::int64_t pixels) const {
+void CorrelationKernel::finish_row(const Slab& slab, float* dst, std::int64_t pixels) const {
   const model::ActivationKind kind = epilogue_.activation.kind;
-  if (!part.last || kind == model::ActivationKind::identity || kind == model::ActivationKind::relu) return;
+  if (!slab.last || kind == model::ActivationKind::identity || kind == model::ActivationKind::relu) return;
   activate({.activation = epilogue_.activation,
             .values = dst,
-            .step = dst_in_place_ ? gather_.w.step * gather_.dst.strides.w : part.vectors * tiles_.lanes,
+            .step = dst_in_place_ ? correlation_.w.step * correlation_.dst.strides.w : slab.vectors * tiles_.lanes,
             .pixels = pixels,
-            .channels = part.out});
+            .channels = slab.out});
 }
 
 }  // namespace orthant::kernels::direct

@@ -11,8 +11,8 @@ struct Epilogue {
   model::Activation activation;
 };
 
-/// Runs a Gather. Every thread of a team calls prepare(), then, after a barrier, run(), with the same pointers.
-class GatherKernel {
+/// Runs a Correlation. Every thread of a team calls prepare(), then, after a barrier, run(), with the same pointers.
+class CorrelationKernel {
  public:
   struct Arguments {
     const float* src = nullptr;
@@ -22,7 +22,7 @@ class GatherKernel {
     float* scratch = nullptr;
   };
 
-  GatherKernel(Gather gather, Epilogue epilogue, int threads);
+  CorrelationKernel(Correlation correlation, Epilogue epilogue, int threads);
 
   [[nodiscard]] std::int64_t scratch_floats() const;
   /// "tile14x2": pixels x vectors of the widest register tile.
@@ -33,13 +33,13 @@ class GatherKernel {
  private:
   /// Which terms of an output are summed up at once.
   struct Cut {
-    std::int64_t run_taps = 1;      ///< taps of a run
-    std::int64_t steps = 0;         ///< of a run
-    std::int64_t piece = 0;         ///< steps of a run at once
-    std::int64_t taps_at_once = 1;  ///< whole runs
+    std::int64_t run_taps = 1;       ///< taps of a run
+    std::int64_t steps = 0;          ///< of a run
+    std::int64_t steps_at_once = 0;  ///< of a run
+    std::int64_t taps_at_once = 1;   ///< whole runs
   };
   /// A block of rows of dst for one panel of filters and one block of channels.
-  struct Part;
+  struct Slab;
 
   [[nodiscard]] std::int64_t panel_count() const;
   [[nodiscard]] int panel_vectors(std::int64_t panel) const;
@@ -50,17 +50,17 @@ class GatherKernel {
                 float* memory) const;
   [[nodiscard]] std::int64_t fetch_step(std::int64_t floats, const Unit& unit, Range panels) const;
   [[nodiscard]] std::int64_t row_tiles(std::int64_t pixels) const;
-  void run_part(const Part& part, const Rows& rows, const Unit& unit) const;
+  void run_slab(const Slab& slab, const Rows& rows, const Unit& unit) const;
   /// Taps along w are in one run with their channels.
   [[nodiscard]] bool whole_rows() const;
   [[nodiscard]] Cut cut(std::int64_t in) const;
-  [[nodiscard]] std::int64_t find_runs(const Part& part, const Rows& rows, std::int64_t d, std::int64_t h,
+  [[nodiscard]] std::int64_t find_runs(const Slab& slab, const Rows& rows, std::int64_t d, std::int64_t h,
                                        std::int64_t w) const;
-  void run_row(const Part& part, TileCall call, std::int64_t pixels) const;
+  void run_row(const Slab& slab, TileCall call, std::int64_t pixels) const;
   [[nodiscard]] bool can_slide() const;
-  void finish_row(const Part& part, float* dst, std::int64_t pixels) const;
+  void finish_row(const Slab& slab, float* dst, std::int64_t pixels) const;
 
-  Gather gather_;
+  Correlation correlation_;
   Epilogue epilogue_;
   Tiles tiles_;
   int threads_;

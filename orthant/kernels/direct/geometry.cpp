@@ -35,30 +35,30 @@ Axis backward_axis(const model::ConvTask& task, Dim dim, std::int64_t phase) {
 }
 
 // A window of one cell without stride or padding sees a list of pixels: one long row.
-void flatten_pixels(Gather& gather) {
+void flatten_pixels(Correlation& correlation) {
   const bool single = [&] {
-    for (const Axis* axis : {&gather.d, &gather.h, &gather.w}) {
+    for (const Axis* axis : {&correlation.d, &correlation.h, &correlation.w}) {
       if (axis->taps.size() != 1 || axis->taps[0].offset != 0 || axis->step != 1 || axis->src_step != 1) return false;
       if (axis->count != axis->src_extent) return false;
     }
-    return tensor::is_pixel_list(gather.src) && tensor::is_pixel_list(gather.dst);
+    return tensor::is_pixel_list(correlation.src) && tensor::is_pixel_list(correlation.dst);
   }();
   if (!single) return;
-  gather.w.count = gather.w.src_extent = tensor::pixels(gather.dst.extents);
-  for (Axis* axis : {&gather.d, &gather.h}) axis->count = axis->src_extent = 1;
-  for (tensor::Layout* layout : {&gather.src, &gather.dst}) {
-    layout->extents = {.n = 1, .c = layout->extents.c, .d = 1, .h = 1, .w = gather.w.count};
+  correlation.w.count = correlation.w.src_extent = tensor::pixels(correlation.dst.extents);
+  for (Axis* axis : {&correlation.d, &correlation.h}) axis->count = axis->src_extent = 1;
+  for (tensor::Layout* layout : {&correlation.src, &correlation.dst}) {
+    layout->extents = {.n = 1, .c = layout->extents.c, .d = 1, .h = 1, .w = correlation.w.count};
   }
 }
 
 // Without taps along d the samples are planes of one deep sample, so that a unit can have several.
-void join_samples(Gather& gather) {
-  const Axis& d = gather.d;
+void join_samples(Correlation& correlation) {
+  const Axis& d = correlation.d;
   const bool flat = d.count == 1 && d.src_extent == 1 && d.taps.size() == 1 && d.taps[0].offset == 0 && d.first == 0;
   if (!flat) return;
-  gather.d.count = gather.d.src_extent = gather.dst.extents.n;
-  gather.d.step = gather.d.src_step = 1;
-  for (tensor::Layout* layout : {&gather.src, &gather.dst}) {
+  correlation.d.count = correlation.d.src_extent = correlation.dst.extents.n;
+  correlation.d.step = correlation.d.src_step = 1;
+  for (tensor::Layout* layout : {&correlation.src, &correlation.dst}) {
     layout->extents.d = layout->extents.n;
     layout->strides.d = layout->strides.n;
     layout->extents.n = 1;
@@ -92,89 +92,94 @@ Range cells_read(const Axis& axis, Range outputs) {
           axis.taps.back().offset + (outputs.hi - 1) * axis.src_step + 1};
 }
 
-std::int64_t taps(const Gather& gather) {
-  return static_cast<std::int64_t>(gather.d.taps.size() * gather.h.taps.size() * gather.w.taps.size());
+std::int64_t taps(const Correlation& correlation) {
+  return static_cast<std::int64_t>(correlation.d.taps.size() * correlation.h.taps.size() * correlation.w.taps.size());
 }
 
-Gather forward_gather(const model::ConvTask& task) {
-  Gather gather{.d = forward_axis(task, Dim::d),
-                .h = forward_axis(task, Dim::h),
-                .w = forward_axis(task, Dim::w),
-                .src = task.src,
-                .dst = task.dst,
-                .groups = task.groups,
-                .in = task.src.extents.c / task.groups,
-                .out = task.dst.extents.c / task.groups,
-                .window = task.window.size};
-  flatten_pixels(gather);
-  join_samples(gather);
-  return gather;
+Correlation forward_correlation(const model::ConvTask& task) {
+  Correlation correlation{.d = forward_axis(task, Dim::d),
+                          .h = forward_axis(task, Dim::h),
+                          .w = forward_axis(task, Dim::w),
+                          .src = task.src,
+                          .dst = task.dst,
+                          .groups = task.groups,
+                          .in = task.src.extents.c / task.groups,
+                          .out = task.dst.extents.c / task.groups,
+                          .window = task.window.size};
+  flatten_pixels(correlation);
+  join_samples(correlation);
+  return correlation;
 }
 
-std::vector<Gather> backward_data_gathers(const model::ConvTask& task) {
-  std::vector<Gather> gathers;
+std::vector<Correlation> backward_data_correlations(const model::ConvTask& task) {
+  std::vector<Correlation> correlations;
   const tensor::Extent3 stride = task.window.stride;
   for (std::int64_t phase = 0; phase < stride.d * stride.h * stride.w; ++phase) {
-    Gather gather{.d = backward_axis(task, Dim::d, phase / stride.w / stride.h),
-                  .h = backward_axis(task, Dim::h, phase / stride.w % stride.h),
-                  .w = backward_axis(task, Dim::w, phase % stride.w),
-                  .src = task.dst,
-                  .dst = task.src,
-                  .groups = task.groups,
-                  .in = task.dst.extents.c / task.groups,
-                  .out = task.src.extents.c / task.groups,
-                  .window = task.window.size,
-                  .transposed = true};
-    flatten_pixels(gather);
-    join_samples(gather);
-    if (gather.d.count * gather.h.count * gather.w.count > 0) gathers.push_back(std::move(gather));
+    Correlation correlation{.d = backward_axis(task, Dim::d, phase / stride.w / stride.h),
+                            .h = backward_axis(task, Dim::h, phase / stride.w % stride.h),
+                            .w = backward_axis(task, Dim::w, phase % stride.w),
+                            .src = task.dst,
+                            .dst = task.src,
+                            .groups = task.groups,
+                            .in = task.dst.extents.c / task.groups,
+                            .out = task.src.extents.c / task.groups,
+                            .window = task.window.size,
+                            .transposed = true};
+    flatten_pixels(correlation);
+    join_samples(correlation);
+    if (correlation.d.count * correlation.h.count * correlation.w.count > 0)
+      correlations.push_back(std::move(correlation));
   }
-  return gathers;
+  return correlations;
 }
 
-std::int64_t block_count(const Gather& gather, const Blocks& blocks) {
-  return gather.dst.extents.n * gather.groups * ceil_div(gather.d.count, blocks.d) *
-         ceil_div(gather.h.count, blocks.h) * ceil_div(gather.w.count, blocks.w);
+std::int64_t block_count(const Correlation& correlation, const Blocks& blocks) {
+  return correlation.dst.extents.n * correlation.groups * ceil_div(correlation.d.count, blocks.d) *
+         ceil_div(correlation.h.count, blocks.h) * ceil_div(correlation.w.count, blocks.w);
 }
 
-tensor::Extent3 block_cells(const Gather& gather, const Blocks& blocks) {
-  return {.d = reach(gather.d, blocks.d), .h = reach(gather.h, blocks.h), .w = reach(gather.w, blocks.w)};
+tensor::Extent3 block_cells(const Correlation& correlation, const Blocks& blocks) {
+  return {
+      .d = reach(correlation.d, blocks.d), .h = reach(correlation.h, blocks.h), .w = reach(correlation.w, blocks.w)};
 }
 
-Blocks choose_blocks(const Gather& gather, std::int64_t units, bool outputs_again) {
+Blocks choose_blocks(const Correlation& correlation, std::int64_t units, bool outputs_again) {
   // The source cells of a unit stay in the second-level cache; enough outputs share a panel of weights.
   constexpr std::int64_t source_floats = 96 * 1024;
   constexpr std::int64_t output_floats = 128 * 1024;
   constexpr std::int64_t enough_outputs = 256;
   constexpr std::int64_t widest = 512, narrowest = 64;
   const auto fits = [&](const Blocks& blocks, std::int64_t limit) {
-    const tensor::Extent3 cells = block_cells(gather, blocks);
+    const tensor::Extent3 cells = block_cells(correlation, blocks);
     const std::int64_t outputs = blocks.d * blocks.h * blocks.w;
-    return cells.d * cells.h * cells.w * gather.in <= limit &&
-           (!outputs_again || outputs <= enough_outputs || outputs * gather.out <= output_floats);
+    return cells.d * cells.h * cells.w * correlation.in <= limit &&
+           (!outputs_again || outputs <= enough_outputs || outputs * correlation.out <= output_floats);
   };
-  Blocks blocks{.d = 1, .h = std::max<std::int64_t>(gather.h.count, 1), .w = std::max<std::int64_t>(gather.w.count, 1)};
-  for (std::int64_t cuts = 2; blocks.w > widest; ++cuts) blocks.w = ceil_div(gather.w.count, cuts);
+  Blocks blocks{
+      .d = 1, .h = std::max<std::int64_t>(correlation.h.count, 1), .w = std::max<std::int64_t>(correlation.w.count, 1)};
+  for (std::int64_t cuts = 2; blocks.w > widest; ++cuts) blocks.w = ceil_div(correlation.w.count, cuts);
   for (std::int64_t cuts = 2; blocks.h > 1 && !fits(blocks, source_floats); ++cuts)
-    blocks.h = ceil_div(gather.h.count, cuts);
+    blocks.h = ceil_div(correlation.h.count, cuts);
   while (blocks.w > 2 * narrowest && !fits(blocks, source_floats)) blocks.w = ceil_div(blocks.w, 2);
-  for (std::int64_t cuts = 2; block_count(gather, blocks) < units && blocks.h > 1 &&
-                              ceil_div(gather.h.count, cuts) * blocks.w >= enough_outputs;
+  for (std::int64_t cuts = 2; block_count(correlation, blocks) < units && blocks.h > 1 &&
+                              ceil_div(correlation.h.count, cuts) * blocks.w >= enough_outputs;
        ++cuts) {
-    blocks.h = ceil_div(gather.h.count, cuts);
+    blocks.h = ceil_div(correlation.h.count, cuts);
   }
-  while (blocks.d < gather.d.count && blocks.d * blocks.h * blocks.w < enough_outputs) {
+  while (blocks.d < correlation.d.count && blocks.d * blocks.h * blocks.w < enough_outputs) {
     Blocks deeper = blocks;
     ++deeper.d;
-    if (!fits(deeper, 2 * source_floats) || block_count(gather, deeper) < units) break;
+    if (!fits(deeper, 2 * source_floats) || block_count(correlation, deeper) < units) break;
     blocks = deeper;
   }
   return blocks;
 }
 
-std::int64_t outputs(const Gather& gather) { return gather.d.count * gather.h.count * gather.w.count; }
+std::int64_t outputs(const Correlation& correlation) {
+  return correlation.d.count * correlation.h.count * correlation.w.count;
+}
 
-Unit unit_at(const Gather& gather, const Blocks& blocks, std::int64_t index) {
+Unit unit_at(const Correlation& correlation, const Blocks& blocks, std::int64_t index) {
   const auto next = [&index](std::int64_t count, std::int64_t block) {
     const std::int64_t cuts = ceil_div(count, block);
     const std::int64_t lo = index % cuts * block;
@@ -182,10 +187,10 @@ Unit unit_at(const Gather& gather, const Blocks& blocks, std::int64_t index) {
     return Range{lo, std::min(lo + block, count)};
   };
   Unit unit;
-  unit.d = next(gather.d.count, blocks.d);
-  unit.h = next(gather.h.count, blocks.h);
-  unit.w = next(gather.w.count, blocks.w);
-  unit.group = next(gather.groups, 1).lo;
+  unit.d = next(correlation.d.count, blocks.d);
+  unit.h = next(correlation.h.count, blocks.h);
+  unit.w = next(correlation.w.count, blocks.w);
+  unit.group = next(correlation.groups, 1).lo;
   unit.n = index;
   return unit;
 }

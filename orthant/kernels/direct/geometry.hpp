@@ -17,7 +17,8 @@ struct Tap {
   std::int64_t offset = 0;  ///< source cell of output 0; may lie outside
 };
 
-/// One dim of a gather: output t is the cell first + t * step of dst, and its tap reads cell offset + t * src_step.
+/// One dim of a correlation: output t is the cell first + t * step of dst, and its tap reads cell offset + t *
+/// src_step.
 struct Axis {
   std::int64_t first = 0, step = 1, count = 0;
   std::int64_t src_step = 1, src_extent = 0;
@@ -32,9 +33,9 @@ Range outputs_inside(const Axis& axis, const Tap& tap, Range outputs);
 /// taps.
 Range cells_read(const Axis& axis, Range outputs);
 
-/// A convolution in gather form: every output cell is a sum over its taps and `in` channels, per group. The forward
+/// A cross-correlation: every output cell is a sum over its taps and `in` channels, per group. The forward
 /// pass is one; backward_data is one for each phase of the stride, in which all cells have the same taps.
-struct Gather {
+struct Correlation {
   Axis d, h, w;
   tensor::Layout src, dst;
   std::int64_t groups = 1;
@@ -43,29 +44,29 @@ struct Gather {
   bool transposed = false;       ///< the weights lie as [out][in]
 };
 
-std::int64_t taps(const Gather& gather);
+std::int64_t taps(const Correlation& correlation);
 /// Per sample and channel.
-std::int64_t outputs(const Gather& gather);
+std::int64_t outputs(const Correlation& correlation);
 
-Gather forward_gather(const model::ConvTask& task);
-std::vector<Gather> backward_data_gathers(const model::ConvTask& task);
+Correlation forward_correlation(const model::ConvTask& task);
+std::vector<Correlation> backward_data_correlations(const model::ConvTask& task);
 
 /// How the outputs are cut into units of work that fit the cache.
 struct Blocks {
   std::int64_t d = 1, h = 1, w = 1;  ///< outputs per unit
 };
-std::int64_t block_count(const Gather& gather, const Blocks& blocks);
+std::int64_t block_count(const Correlation& correlation, const Blocks& blocks);
 /// Cells of the source that one unit reads, per dim.
-tensor::Extent3 block_cells(const Gather& gather, const Blocks& blocks);
+tensor::Extent3 block_cells(const Correlation& correlation, const Blocks& blocks);
 /// At least `units` units if they are not too small for it. With `outputs_again` the outputs of a unit are read many
 /// times, and have to fit the cache too.
-Blocks choose_blocks(const Gather& gather, std::int64_t units, bool outputs_again);
+Blocks choose_blocks(const Correlation& correlation, std::int64_t units, bool outputs_again);
 
 /// The outputs of one unit; units go through d fastest, then h, w, group, sample.
 struct Unit {
   std::int64_t n = 0, group = 0;
   Range d, h, w;
 };
-Unit unit_at(const Gather& gather, const Blocks& blocks, std::int64_t index);
+Unit unit_at(const Correlation& correlation, const Blocks& blocks, std::int64_t index);
 
 }  // namespace orthant::kernels::direct

@@ -14,7 +14,7 @@ struct RowPlan {
   std::int64_t plane = 0;    ///< from plane to plane
   bool runs_over_w = false;  ///< taps along w are side by side with their channels
 };
-RowPlan plan_rows(const Gather& gather, const Blocks& blocks);
+RowPlan plan_rows(const Correlation& correlation, const Blocks& blocks);
 /// Per thread.
 std::int64_t row_floats(const RowPlan& plan);
 
@@ -22,7 +22,7 @@ std::int64_t row_floats(const RowPlan& plan);
 class Rows {
  public:
   /// `memory` has row_floats(plan) floats, or is null if the rows are not packed.
-  Rows(const Gather& gather, const RowPlan& plan, const float* src, float* memory);
+  Rows(const Correlation& correlation, const RowPlan& plan, const float* src, float* memory);
 
   void load(const Unit& unit);
   /// Where what `next` reads begins in the source, apart from what this unit has packed already.
@@ -37,7 +37,7 @@ class Rows {
   void pack_plane(std::int64_t d, float* to) const;
   void pack_row(const float* from, float* to) const;
 
-  const Gather& gather_;
+  const Correlation& correlation_;
   const RowPlan& plan_;
   const float* src_;
   float* memory_;

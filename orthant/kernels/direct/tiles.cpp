@@ -184,7 +184,7 @@ constexpr int rows_of(int vectors) { return vectors == 1 ? registers - 4 : (regi
 template <int V, int... P>
 void fill(Tiles& tiles, std::integer_sequence<int, P...>) {
   tiles.rows[V - 1] = sizeof...(P);
-  ((tiles.gather[V - 1][P] = &tile<P + 1, V>), ...);
+  ((tiles.correlation[V - 1][P] = &tile<P + 1, V>), ...);
 }
 
 template <int... P>
@@ -212,7 +212,7 @@ namespace orthant::kernels::direct {
 
 HWY_EXPORT(make_tiles);
 
-Tiles gather_tiles() { return HWY_DYNAMIC_DISPATCH(make_tiles)(); }
+Tiles correlation_tiles() { return HWY_DYNAMIC_DISPATCH(make_tiles)(); }
 
 }  // namespace orthant::kernels::direct
 #endif

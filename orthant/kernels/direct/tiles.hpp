@@ -90,7 +90,7 @@ using WeightTileFunction = void (*)(const WeightTileCall&);
 struct Tiles {
   int lanes = 1;
   std::array<int, max_vectors> rows{};
-  std::array<std::array<TileFunction, max_rows>, max_vectors> gather{};
+  std::array<std::array<TileFunction, max_rows>, max_vectors> correlation{};
   /// For one vector, a stride of one and slide_taps neighbouring taps, which all of a run's steps are done for.
   int slide_rows = 0;
   std::array<TileFunction, max_rows> slide{};
@@ -109,7 +109,7 @@ struct WeightTiles {
   void (*pixel_sum)(const PixelSumCall&) = nullptr;
 };
 
-Tiles gather_tiles();
+Tiles correlation_tiles();
 WeightTiles weight_tiles();
 
 }  // namespace orthant::kernels::direct

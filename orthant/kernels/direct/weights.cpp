@@ -26,26 +26,30 @@ std::int64_t length(const Range& range) { return range.hi - range.lo; }
 
 }  // namespace
 
-WeightsKernel::WeightsKernel(Gather gather, bool bias, bool accumulate, int threads)
-    : gather_(std::move(gather)), bias_(bias), accumulate_(accumulate), tiles_(weight_tiles()), threads_(threads) {
-  const std::int64_t out_vectors = ceil_div(gather_.out, tiles_.lanes);
+WeightsKernel::WeightsKernel(Correlation correlation, bool bias, bool accumulate, int threads)
+    : correlation_(std::move(correlation)),
+      bias_(bias),
+      accumulate_(accumulate),
+      tiles_(weight_tiles()),
+      threads_(threads) {
+  const std::int64_t out_vectors = ceil_div(correlation_.out, tiles_.lanes);
   vectors_ = static_cast<int>(std::min<std::int64_t>(out_vectors == 3 ? 3 : 2, out_vectors));
-  blocks_ = choose_blocks(gather_, 4 * threads, true);
-  rows_ = plan_rows(gather_, blocks_);
-  diff_in_place_ = gather_.dst.strides.c == 1 || gather_.out == 1;
+  blocks_ = choose_blocks(correlation_, 4 * threads, true);
+  rows_ = plan_rows(correlation_, blocks_);
+  diff_in_place_ = correlation_.dst.strides.c == 1 || correlation_.out == 1;
   panels_ = ceil_div(out_vectors, vectors_);
   stack_ = can_stack() ? stack_rows : 1;
-  slide_ = stack_ == 1 && out_vectors == 1 && gather_.w.src_step == 1 && rows_.runs_over_w &&
-           gather_.w.taps.size() == slide_taps && gather_.in > 1;
-  chunks_ = ceil_div(slide_ ? gather_.in : run_length(), slide_ ? tiles_.slide_rows : tiles_.rows[vectors_ - 1]);
+  slide_ = stack_ == 1 && out_vectors == 1 && correlation_.w.src_step == 1 && rows_.runs_over_w &&
+           correlation_.w.taps.size() == slide_taps && correlation_.in > 1;
+  chunks_ = ceil_div(slide_ ? correlation_.in : run_length(), slide_ ? tiles_.slide_rows : tiles_.rows[vectors_ - 1]);
   items_ = panels_ * run_count() * chunks_;
   share_pixels_ = threads > 1 && (weights_floats() <= partial_limit_floats || items_ < 8 * threads);
   if (!share_pixels_) {
-    blocks_ = choose_blocks(gather_, 1, true);
-    rows_ = plan_rows(gather_, blocks_);
+    blocks_ = choose_blocks(correlation_, 1, true);
+    rows_ = plan_rows(correlation_, blocks_);
   }
-  stream_ = !share_pixels_ && !accumulate && block_count(gather_, blocks_) == gather_.groups &&
-            writes_around_cache(weights_floats(), gather_.out, tiles_.lanes);
+  stream_ = !share_pixels_ && !accumulate && block_count(correlation_, blocks_) == correlation_.groups &&
+            writes_around_cache(weights_floats(), correlation_.out, tiles_.lanes);
 }
 
 std::string WeightsKernel::variant() const {
@@ -56,21 +60,23 @@ std::string WeightsKernel::variant() const {
 }
 
 bool WeightsKernel::can_stack() const {
-  const std::vector<Tap>& taps_h = gather_.h.taps;
+  const std::vector<Tap>& taps_h = correlation_.h.taps;
   if (!rows_.packed || vectors_ > 2 || run_length() > WeightTiles::stack_length) return false;
   return taps_h.size() % stack_rows == 0;
 }
 
 std::int64_t WeightsKernel::run_count() const {
-  const std::size_t rows = gather_.d.taps.size() * gather_.h.taps.size() / stack_;
-  return static_cast<std::int64_t>(rows * (rows_.runs_over_w ? 1 : gather_.w.taps.size()));
+  const std::size_t rows = correlation_.d.taps.size() * correlation_.h.taps.size() / stack_;
+  return static_cast<std::int64_t>(rows * (rows_.runs_over_w ? 1 : correlation_.w.taps.size()));
 }
 
 std::int64_t WeightsKernel::run_length() const {
-  return rows_.runs_over_w ? static_cast<std::int64_t>(gather_.w.taps.size()) * gather_.in : gather_.in;
+  return rows_.runs_over_w ? static_cast<std::int64_t>(correlation_.w.taps.size()) * correlation_.in : correlation_.in;
 }
 
-std::int64_t WeightsKernel::weights_floats() const { return gather_.groups * taps(gather_) * gather_.in * gather_.out; }
+std::int64_t WeightsKernel::weights_floats() const {
+  return correlation_.groups * taps(correlation_) * correlation_.in * correlation_.out;
+}
 
 std::int64_t WeightsKernel::partial_floats() const {
   return aligned(channels()) + (share_pixels_ ? aligned(weights_floats()) : 0);
@@ -80,7 +86,7 @@ std::int64_t WeightsKernel::thread_floats() const {
   const std::int64_t outputs = blocks_.d * blocks_.h * blocks_.w;
   const std::int64_t pairs =
       aligned(blocks_.d * blocks_.h * static_cast<std::int64_t>(sizeof(RowPair) / sizeof(float)));
-  return aligned(row_floats(rows_)) + pairs + (diff_in_place_ ? 0 : aligned(outputs * gather_.out));
+  return aligned(row_floats(rows_)) + pairs + (diff_in_place_ ? 0 : aligned(outputs * correlation_.out));
 }
 
 std::int64_t WeightsKernel::scratch_floats() const { return threads_ * (partial_floats() + thread_floats()); }
@@ -93,36 +99,36 @@ WeightsKernel::Memory WeightsKernel::memory(const Arguments& arguments, int thre
   float* start = arguments.scratch + threads_ * partial_floats() + thread * thread_floats();
   Memory memory{.rows = start, .diff = start + aligned(row_floats(rows_))};
   const std::int64_t outputs = blocks_.d * blocks_.h * blocks_.w;
-  memory.pairs = reinterpret_cast<RowPair*>(memory.diff + (diff_in_place_ ? 0 : aligned(outputs * gather_.out)));
+  memory.pairs = reinterpret_cast<RowPair*>(memory.diff + (diff_in_place_ ? 0 : aligned(outputs * correlation_.out)));
   return memory;
 }
 
 void WeightsKernel::prepare(const Arguments& arguments, int thread) const {
   std::fill_n(partial(arguments, thread), partial_floats(), 0.0F);
-  if (accumulate_ || (!share_pixels_ && block_count(gather_, blocks_) > 0)) return;
+  if (accumulate_ || (!share_pixels_ && block_count(correlation_, blocks_) > 0)) return;
   const Range mine = share(weights_floats(), thread, threads_);
   std::fill_n(arguments.diff_weights + mine.lo, length(mine), 0.0F);
 }
 
 void WeightsKernel::run(const Arguments& arguments, int thread) const {
   const Memory own = memory(arguments, thread);
-  Rows rows(gather_, rows_, arguments.src, own.rows);
+  Rows rows(correlation_, rows_, arguments.src, own.rows);
   float* bias = partial(arguments, thread);
   float* weights = share_pixels_ ? bias + aligned(channels()) : arguments.diff_weights;
-  const std::int64_t units = block_count(gather_, blocks_);
+  const std::int64_t units = block_count(correlation_, blocks_);
   const Range shared = share(units, thread, threads_);
   const Range walked = share_pixels_ ? shared : Range{0, units};
   const Range items = share_pixels_ ? Range{0, items_} : share(items_, thread, threads_);
   for (std::int64_t index = walked.lo; index < walked.hi; ++index) {
-    const Unit unit = unit_at(gather_, blocks_, index);
+    const Unit unit = unit_at(correlation_, blocks_, index);
     const Diff diff = load_diff(arguments, unit, own.diff);
     rows.load(unit);
     Ahead ahead;
     if (index + 1 < walked.hi) {
-      ahead = look_ahead(arguments, rows, unit_at(gather_, blocks_, index + 1), own, length(items));
+      ahead = look_ahead(arguments, rows, unit_at(correlation_, blocks_, index + 1), own, length(items));
     }
     run_unit(rows, diff, unit, items, own, weights, ahead);
-    if (bias_ && index >= shared.lo && index < shared.hi) sum_bias(diff, unit, bias + unit.group * gather_.out);
+    if (bias_ && index >= shared.lo && index < shared.hi) sum_bias(diff, unit, bias + unit.group * correlation_.out);
   }
   if (stream_) hwy::FlushStream();
 }
@@ -141,12 +147,12 @@ WeightsKernel::Ahead WeightsKernel::look_ahead(const Arguments& arguments, const
 }
 
 WeightsKernel::Diff WeightsKernel::load_diff(const Arguments& arguments, const Unit& unit, float* memory) const {
-  const tensor::Shape& strides = gather_.dst.strides;
-  const float* from = arguments.diff_dst + gather_.dst.offset + unit.n * strides.n +
-                      unit.group * gather_.out * strides.c + unit.d.lo * strides.d + unit.h.lo * strides.h +
+  const tensor::Shape& strides = correlation_.dst.strides;
+  const float* from = arguments.diff_dst + correlation_.dst.offset + unit.n * strides.n +
+                      unit.group * correlation_.out * strides.c + unit.d.lo * strides.d + unit.h.lo * strides.h +
                       unit.w.lo * strides.w;
   if (diff_in_place_) return {.base = from, .d = strides.d, .h = strides.h, .w = strides.w};
-  Diff diff{.base = memory, .w = gather_.out};
+  Diff diff{.base = memory, .w = correlation_.out};
   diff.h = diff.w * length(unit.w);
   diff.d = diff.h * length(unit.h);
   for (std::int64_t d = 0; d < length(unit.d); ++d) {
@@ -154,7 +160,7 @@ WeightsKernel::Diff WeightsKernel::load_diff(const Arguments& arguments, const U
       for (std::int64_t w = 0; w < length(unit.w); ++w) {
         const float* pixel = from + d * strides.d + h * strides.h + w * strides.w;
         float* to = memory + d * diff.d + h * diff.h + w * diff.w;
-        for (std::int64_t c = 0; c < gather_.out; ++c) to[c] = pixel[c * strides.c];
+        for (std::int64_t c = 0; c < correlation_.out; ++c) to[c] = pixel[c * strides.c];
       }
     }
   }
@@ -164,16 +170,16 @@ WeightsKernel::Diff WeightsKernel::load_diff(const Arguments& arguments, const U
 void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& unit, Range items, const Memory& memory,
                              float* weights, const Ahead& ahead) const {
   const std::int64_t pixels = length(unit.d) * length(unit.h) * length(unit.w);
-  const std::int64_t h_taps = static_cast<std::int64_t>(gather_.h.taps.size()) / stack_;
-  const auto w_taps = static_cast<std::int64_t>(gather_.w.taps.size());
+  const std::int64_t h_taps = static_cast<std::int64_t>(correlation_.h.taps.size()) / stack_;
+  const auto w_taps = static_cast<std::int64_t>(correlation_.w.taps.size());
   const std::int64_t runs_per_row = rows_.runs_over_w ? 1 : w_taps;
   const std::int64_t src_row =
-      stack_ > 1 ? (gather_.h.taps[1].offset - gather_.h.taps[0].offset) * rows_.row : std::int64_t{0};
+      stack_ > 1 ? (correlation_.h.taps[1].offset - correlation_.h.taps[0].offset) * rows_.row : std::int64_t{0};
   // The first unit of a group begins the sums, unless these are partial ones.
   const bool add = share_pixels_ || accumulate_ || unit.n > 0 || unit.d.lo > 0 || unit.h.lo > 0 || unit.w.lo > 0;
   std::int64_t row_held = -1;
   std::int64_t pairs = 0;
-  weights += unit.group * taps(gather_) * gather_.in * gather_.out;
+  weights += unit.group * taps(correlation_) * correlation_.in * correlation_.out;
   for (std::int64_t item = items.lo; item < items.hi; ++item) {
     const std::int64_t chunk = item % chunks_;
     const std::int64_t run = item / chunks_ % run_count();
@@ -181,30 +187,31 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
     const std::int64_t row = run / runs_per_row;
     const std::int64_t kw = run % runs_per_row;
     if (row != row_held) {
-      pairs = find_pairs(rows, diff, unit, gather_.d.taps[row / h_taps], gather_.h.taps[row % h_taps * stack_],
-                         memory.pairs);
+      pairs = find_pairs(rows, diff, unit, correlation_.d.taps[row / h_taps],
+                         correlation_.h.taps[row % h_taps * stack_], memory.pairs);
       row_held = row;
     }
-    const Range part = share(slide_ ? gather_.in : run_length(), static_cast<int>(chunk), static_cast<int>(chunks_));
+    const Range part =
+        share(slide_ ? correlation_.in : run_length(), static_cast<int>(chunk), static_cast<int>(chunks_));
     const std::int64_t first_out = panel * vectors_ * tiles_.lanes;
-    const std::int64_t out = std::min<std::int64_t>(vectors_ * tiles_.lanes, gather_.out - first_out);
+    const std::int64_t out = std::min<std::int64_t>(vectors_ * tiles_.lanes, correlation_.out - first_out);
     const std::int64_t vectors = ceil_div(out, tiles_.lanes);
-    const std::int64_t from_first = (gather_.w.taps[kw].offset - gather_.w.taps[0].offset) * rows_.pixel;
-    const std::int64_t weight_row = (row * stack_ * w_taps + kw) * gather_.in + part.lo;
+    const std::int64_t from_first = (correlation_.w.taps[kw].offset - correlation_.w.taps[0].offset) * rows_.pixel;
+    const std::int64_t weight_row = (row * stack_ * w_taps + kw) * correlation_.in + part.lo;
     const std::int64_t done = (item - items.lo) * pixels;
     const WeightTileFunction* functions = slide_       ? tiles_.slide.data()
                                           : stack_ > 1 ? tiles_.stack[vectors - 1].data()
                                                        : tiles_.outer[vectors - 1].data();
     WeightTileCall call{.src = rows.base() + from_first + part.lo,
-                        .src_step = gather_.w.src_step * rows_.pixel,
+                        .src_step = correlation_.w.src_step * rows_.pixel,
                         .diff = diff.base + first_out,
                         .diff_step = diff.w,
                         .rows = memory.pairs,
                         .pixels = length(unit.w),
-                        .weights = weights + weight_row * gather_.out + first_out,
-                        .weights_step = gather_.out,
+                        .weights = weights + weight_row * correlation_.out + first_out,
+                        .weights_step = correlation_.out,
                         .src_row = src_row,
-                        .tap_step = slide_ ? gather_.in : w_taps * gather_.in,
+                        .tap_step = slide_ ? correlation_.in : w_taps * correlation_.in,
                         .tail = out - (vectors - 1) * tiles_.lanes,
                         .add = add,
                         .fetch_src = {.from = ahead.src.from + done * ahead.src.step, .step = ahead.src.step},
@@ -240,15 +247,15 @@ void WeightsKernel::run_tile(WeightTileFunction function, WeightTileCall call, s
 
 std::int64_t WeightsKernel::find_pairs(const Rows& rows, const Diff& diff, const Unit& unit, const Tap& d_tap,
                                        const Tap& h_tap, RowPair* pairs) const {
-  const Range d_inside = outputs_inside(gather_.d, d_tap, unit.d);
-  const Range h_inside = stack_ > 1 ? unit.h : outputs_inside(gather_.h, h_tap, unit.h);
-  const std::int64_t w_cell = gather_.w.taps[0].offset + unit.w.lo * gather_.w.src_step;
+  const Range d_inside = outputs_inside(correlation_.d, d_tap, unit.d);
+  const Range h_inside = stack_ > 1 ? unit.h : outputs_inside(correlation_.h, h_tap, unit.h);
+  const std::int64_t w_cell = correlation_.w.taps[0].offset + unit.w.lo * correlation_.w.src_step;
   std::int64_t count = 0;
   for (std::int64_t d = d_inside.lo; d < d_inside.hi; ++d) {
     for (std::int64_t h = h_inside.lo; h < h_inside.hi; ++h) {
-      pairs[count++] = {
-          .src = rows.offset(d_tap.offset + d * gather_.d.src_step, h_tap.offset + h * gather_.h.src_step, w_cell),
-          .diff = (d - unit.d.lo) * diff.d + (h - unit.h.lo) * diff.h};
+      pairs[count++] = {.src = rows.offset(d_tap.offset + d * correlation_.d.src_step,
+                                           h_tap.offset + h * correlation_.h.src_step, w_cell),
+                        .diff = (d - unit.d.lo) * diff.d + (h - unit.h.lo) * diff.h};
     }
   }
   return count;
@@ -260,7 +267,7 @@ void WeightsKernel::sum_bias(const Diff& diff, const Unit& unit, float* sums) co
       tiles_.pixel_sum({.diff = diff.base + d * diff.d + h * diff.h,
                         .diff_step = diff.w,
                         .pixels = length(unit.w),
-                        .channels = gather_.out,
+                        .channels = correlation_.out,
                         .sums = sums});
     }
   }

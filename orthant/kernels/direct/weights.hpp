@@ -18,7 +18,7 @@ class WeightsKernel {
   };
 
   /// With `accumulate` gradients are added to what they hold.
-  WeightsKernel(Gather gather, bool bias, bool accumulate, int threads);
+  WeightsKernel(Correlation correlation, bool bias, bool accumulate, int threads);
 
   [[nodiscard]] std::int64_t scratch_floats() const;
   /// "outer14x2": weight rows x vectors of the widest register tile, and what the threads share out.
@@ -45,7 +45,7 @@ class WeightsKernel {
   };
 
   [[nodiscard]] std::int64_t weights_floats() const;
-  [[nodiscard]] std::int64_t channels() const { return gather_.groups * gather_.out; }
+  [[nodiscard]] std::int64_t channels() const { return correlation_.groups * correlation_.out; }
   [[nodiscard]] std::int64_t partial_floats() const;
   [[nodiscard]] std::int64_t thread_floats() const;
   [[nodiscard]] std::int64_t run_count() const;
@@ -63,7 +63,7 @@ class WeightsKernel {
   [[nodiscard]] bool can_stack() const;
   void sum_bias(const Diff& diff, const Unit& unit, float* sums) const;
 
-  Gather gather_;
+  Correlation correlation_;
   bool bias_, accumulate_;
   WeightTiles tiles_;
   int threads_;

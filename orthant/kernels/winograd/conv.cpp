@@ -28,7 +28,7 @@ std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, int threads) {
   if (!applies(task)) return nullptr;
   if (applies_narrow(task)) return make_narrow(task, threads);
   if (task.pass == model::Pass::backward_weights) return make_weight_gradient(task, threads);
-  return make_gather(task, threads);
+  return make_correlation(task, threads);
 }
 
 }  // namespace orthant::kernels::winograd

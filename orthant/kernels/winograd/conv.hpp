@@ -11,7 +11,7 @@ bool applies(const model::ConvTask& task);
 float slope_of(const model::Activation& activation);
 
 /// Kernels for tasks that it applies to: forward and backward_data; backward_weights.
-std::unique_ptr<Primitive> make_gather(const model::ConvTask& task, int threads);
+std::unique_ptr<Primitive> make_correlation(const model::ConvTask& task, int threads);
 std::unique_ptr<Primitive> make_weight_gradient(const model::ConvTask& task, int threads);
 
 /// The same for few channels of src and three taps in w: forward and backward_weights, of tasks that it applies to.

@@ -21,9 +21,9 @@ struct Blocking {
 
 /// Forward, and backward_data as the forward of its mirror image: transform a block of tiles, multiply point by point,
 /// transform back, all in cache.
-class Gather final : public Primitive {
+class Correlation final : public Primitive {
  public:
-  Gather(const model::ConvTask& task, int threads);
+  Correlation(const model::ConvTask& task, int threads);
   [[nodiscard]] std::string name() const override { return "orthant:winograd:" + simd_target(); }
   [[nodiscard]] std::int64_t scratch_bytes() const override { return scratch_.bytes(); }
   void execute(const Context& context, std::span<void* const> arguments, void* scratch) override;
@@ -31,7 +31,7 @@ class Gather final : public Primitive {
  private:
   struct Thread;
   struct Item;
-  struct Part;
+  struct BlockedTiling;
   /// Output channels that are computed together, in all tiles; whole vectors.
   struct Outputs {
     std::int64_t first = 0, count = 0;
@@ -39,7 +39,7 @@ class Gather final : public Primitive {
   void transform_weights(const float* weights, const Outputs& outputs, float* transformed, float* transposed,
                          int thread, int team) const;
   void transpose(const float* weights, std::int64_t channels, std::int64_t columns, float* transposed) const;
-  const Part& add_part(const TilingPart& added);
+  const BlockedTiling& add_part(const SubTiling& added);
   void run(const Thread& memory, const Item& item) const;
   void multiply(const Thread& memory, const Item& item, std::int64_t in_first) const;
   void multiply_panel(direct::TileCall call, std::int64_t tiles, std::int64_t vectors, const float* next) const;
@@ -57,7 +57,7 @@ class Gather final : public Primitive {
   std::int64_t lanes_, panel_, padded_out_;
   std::int64_t most_in_, most_out_;  ///< channels at a time; those of the output are a multiple of the panel
   std::int64_t in_row_;              ///< floats from tile to tile
-  std::vector<Part> parts_;
+  std::vector<BlockedTiling> parts_;
   std::int64_t blocks_ = 0;  ///< of all parts
   bool fetches_;             ///< transformed weights that do not stay in the second-level cache
   Scratch scratch_;
@@ -65,7 +65,7 @@ class Gather final : public Primitive {
 };
 
 /// The memory of one thread.
-struct Gather::Thread {
+struct Correlation::Thread {
   const float* src;
   const float* bias;
   float* dst;
@@ -76,7 +76,7 @@ struct Gather::Thread {
   float* trash;
 };
 
-struct Gather::Part {
+struct Correlation::BlockedTiling {
   Tiling tiling;
   std::vector<int> points;  ///< of the whole
   Blocking blocking;
@@ -84,8 +84,8 @@ struct Gather::Part {
 };
 
 /// A block of tiles of one group.
-struct Gather::Item {
-  const Part& part;
+struct Correlation::Item {
+  const BlockedTiling& part;
   std::int64_t group = 0;
   Block block{};
   Outputs outputs{};
@@ -109,7 +109,7 @@ Blocking choose_blocking(const Tiling& tiling, std::int64_t channels, std::int64
   return blocking;
 }
 
-Gather::Gather(const model::ConvTask& task, int threads)
+Correlation::Correlation(const model::ConvTask& task, int threads)
     : tiling_(task.pass == model::Pass::forward ? forward_tiling(task) : backward_data_tiling(task)),
       backward_(task.pass == model::Pass::backward_data),
       bias_(task.bias && !backward_),
@@ -119,7 +119,7 @@ Gather::Gather(const model::ConvTask& task, int threads)
       in_(tiling_.src.extents.c / groups_),
       out_(tiling_.dst.extents.c / groups_),
       points_(tiling_.points()),
-      tiles_(direct::gather_tiles()),
+      tiles_(direct::correlation_tiles()),
       lanes_(tiles_.lanes),
       panel_(lanes_ * (tiles_.rows[3] >= 6 ? 4 : 2)),
       padded_out_(round_up(out_, lanes_)) {
@@ -128,8 +128,8 @@ Gather::Gather(const model::ConvTask& task, int threads)
   most_out_ = std::min(round_up(out_, panel_), round_up(most_channels, panel_));
   in_row_ = round_up(most_in_, lanes_);
   std::int64_t in_floats = 0, out_floats = 0;
-  for (const TilingPart& part : cut_off_planes(tiling_)) {
-    const Part& added = add_part(part);
+  for (const SubTiling& part : cut_off_planes(tiling_)) {
+    const BlockedTiling& added = add_part(part);
     in_floats = std::max(in_floats, added.tiling.points() * added.in_point);
     out_floats = std::max(out_floats, added.tiling.points() * added.out_point);
   }
@@ -143,9 +143,9 @@ Gather::Gather(const model::ConvTask& task, int threads)
   trash_at_ = scratch_.per_thread(round_up(out_, lanes_), threads);
 }
 
-const Gather::Part& Gather::add_part(const TilingPart& added) {
+const Correlation::BlockedTiling& Correlation::add_part(const SubTiling& added) {
   const int rows = tiles_.rows[static_cast<std::size_t>(std::min(panel_, padded_out_) / lanes_ - 1)];
-  Part part{.tiling = added.tiling, .points = added.points};
+  BlockedTiling part{.tiling = added.tiling, .points = added.points};
   part.blocking = choose_blocking(part.tiling, most_in_ + most_out_, rows, threads_);
   part.in_point = part.blocking.tiles * in_row_ + skew;
   part.out_point = part.blocking.tiles * most_out_ + skew;
@@ -154,13 +154,13 @@ const Gather::Part& Gather::add_part(const TilingPart& added) {
 }
 
 /// Where the panel from output o of `outputs` on begins: [group][point][panel][in][lanes of the panel].
-std::int64_t Gather::panel_offset(std::int64_t group, int point, const Outputs& outputs, std::int64_t o) const {
+std::int64_t Correlation::panel_offset(std::int64_t group, int point, const Outputs& outputs, std::int64_t o) const {
   return ((group * points_ + point) * outputs.count + o) * in_;
 }
 
 /// `weights` is [group][tap][in][out] of the task: backward_data's are transposed by the way, and its taps mirrored.
-void Gather::transform_weights(const float* weights, const Outputs& outputs, float* transformed, float* transposed,
-                               int thread, int team) const {
+void Correlation::transform_weights(const float* weights, const Outputs& outputs, float* transformed, float* transposed,
+                                    int thread, int team) const {
   const std::int64_t taps = tiling_.taps();
   const std::int64_t strips = ceil_div(in_, transposed_rows);
   for (std::int64_t item = share(groups_ * strips, thread, team); item < share(groups_ * strips, thread + 1, team);
@@ -172,9 +172,9 @@ void Gather::transform_weights(const float* weights, const Outputs& outputs, flo
       const std::int64_t width = std::min(panel_, outputs.count - o);
       const std::int64_t first = outputs.first + o;
       MapCall call{.in = weights + (group * taps * in_ + c) * out_ + first,
-                   .in_steps = tiling_.tap_steps(in_ * out_),
+                   .in_strides = tiling_.tap_strides(in_ * out_),
                    .out = transformed + panel_offset(group, 0, outputs, o) + c * width,
-                   .out_steps = tiling_.point_steps(outputs.count * in_),
+                   .out_strides = tiling_.point_strides(outputs.count * in_),
                    .channels = std::min(panel_, out_ - first),
                    .boxes = count,
                    .in_next = out_,
@@ -182,7 +182,7 @@ void Gather::transform_weights(const float* weights, const Outputs& outputs, flo
       if (backward_) {
         transpose(weights + (group * taps * out_ + first) * in_ + c, count, call.channels, transposed);
         call.in = transposed + (taps - 1) * transposed_rows * panel_;
-        call.in_steps = tiling_.tap_steps(-transposed_rows * panel_);
+        call.in_strides = tiling_.tap_strides(-transposed_rows * panel_);
         call.in_next = panel_;
       }
       tiling_.maps.weights_to_points(call);
@@ -191,7 +191,8 @@ void Gather::transform_weights(const float* weights, const Outputs& outputs, flo
 }
 
 /// A few reduction channels of one panel, all taps: [tap][transposed_rows][panel].
-void Gather::transpose(const float* weights, std::int64_t channels, std::int64_t columns, float* transposed) const {
+void Correlation::transpose(const float* weights, std::int64_t channels, std::int64_t columns,
+                            float* transposed) const {
   for (std::int64_t tap = 0; tap < tiling_.taps(); ++tap) {
     matrix::pack_transposed({.from = weights + tap * out_ * in_,
                              .step = in_,
@@ -203,8 +204,9 @@ void Gather::transpose(const float* weights, std::int64_t channels, std::int64_t
 }
 
 /// One panel of one point, all tiles of the block. `next` is the panel that comes after it.
-void Gather::multiply_panel(direct::TileCall call, std::int64_t tiles, std::int64_t vectors, const float* next) const {
-  const auto& functions = tiles_.gather[static_cast<std::size_t>(vectors - 1)];
+void Correlation::multiply_panel(direct::TileCall call, std::int64_t tiles, std::int64_t vectors,
+                                 const float* next) const {
+  const auto& functions = tiles_.correlation[static_cast<std::size_t>(vectors - 1)];
   const std::int64_t rows = tiles_.rows[static_cast<std::size_t>(vectors - 1)];
   // Panels come from the third level of the cache, one after the other: the next is fetched by and by.
   if (fetches_) {
@@ -220,24 +222,24 @@ void Gather::multiply_panel(direct::TileCall call, std::int64_t tiles, std::int6
   }
 }
 
-void Gather::multiply(const Thread& memory, const Item& item, std::int64_t in_first) const {
+void Correlation::multiply(const Thread& memory, const Item& item, std::int64_t in_first) const {
   const direct::Run run{.steps = std::min(most_in_, in_ - in_first)};
   const auto width_at = [&](std::int64_t o) { return std::min(panel_, item.outputs.count - o); };
-  const Part& part = item.part;
+  const BlockedTiling& part = item.part;
   const auto panel_at = [&](std::size_t p, std::int64_t o) {
     return memory.weights + panel_offset(item.group, part.points[p], item.outputs, o) + in_first * width_at(o);
   };
   for (std::size_t p = 0; p < part.points.size(); ++p) {
-    const auto place = static_cast<std::int64_t>(p);
+    const auto index = static_cast<std::int64_t>(p);
     const std::size_t next = std::min(p + 1, part.points.size() - 1);
     for (std::int64_t o = 0; o < item.outputs.count; o += panel_) {
       const bool last = o + panel_ >= item.outputs.count;
-      const direct::TileCall call{.src = memory.in_points + place * part.in_point,
+      const direct::TileCall call{.src = memory.in_points + index * part.in_point,
                                   .src_step = in_row_,
                                   .runs = &run,
                                   .run_count = 1,
                                   .weights = panel_at(p, o),
-                                  .dst = memory.out_points + place * part.out_point + o,
+                                  .dst = memory.out_points + index * part.out_point + o,
                                   .dst_step = most_out_,
                                   .tail = lanes_,
                                   .first = in_first == 0,
@@ -247,8 +249,8 @@ void Gather::multiply(const Thread& memory, const Item& item, std::int64_t in_fi
   }
 }
 
-void Gather::run(const Thread& memory, const Item& item) const {
-  const Part& part = item.part;
+void Correlation::run(const Thread& memory, const Item& item) const {
+  const BlockedTiling& part = item.part;
   for (std::int64_t in_first = 0; in_first < in_; in_first += most_in_) {
     src_to_points(part.tiling, item.block, memory.src + item.group * in_ + in_first, memory.zeros,
                   {.memory = memory.in_points,
@@ -267,7 +269,7 @@ void Gather::run(const Thread& memory, const Item& item) const {
                 {.bias = bias_ ? memory.bias + channel : nullptr, .slope = slope_, .outside = memory.trash});
 }
 
-Gather::Item Gather::item_at(std::int64_t index, const Outputs& outputs) const {
+Correlation::Item Correlation::item_at(std::int64_t index, const Outputs& outputs) const {
   const std::int64_t group = index / blocks_;
   std::int64_t block = index % blocks_;
   auto part = parts_.begin();
@@ -279,7 +281,7 @@ Gather::Item Gather::item_at(std::int64_t index, const Outputs& outputs) const {
           .outputs = outputs};
 }
 
-void Gather::execute(const Context&, std::span<void* const> arguments, void* scratch) {
+void Correlation::execute(const Context&, std::span<void* const> arguments, void* scratch) {
   auto* memory = static_cast<float*>(scratch);
   std::fill_n(memory + zeros_at_, round_up(in_, lanes_), 0.0F);
   for (Outputs outputs{0, 0}; outputs.first < padded_out_; outputs.first += most_out_) {
@@ -306,8 +308,8 @@ void Gather::execute(const Context&, std::span<void* const> arguments, void* scr
 
 }  // namespace
 
-std::unique_ptr<Primitive> make_gather(const model::ConvTask& task, int threads) {
-  return std::make_unique<Gather>(task, threads);
+std::unique_ptr<Primitive> make_correlation(const model::ConvTask& task, int threads) {
+  return std::make_unique<Correlation>(task, threads);
 }
 
 }  // namespace orthant::kernels::winograd

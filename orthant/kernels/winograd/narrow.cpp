@@ -38,7 +38,7 @@ class Narrow : public Primitive {
 
  protected:
   /// Maps between the weights of one vector of outputs and their points: [line][in][point in w][lane].
-  [[nodiscard]] Steps points_steps() const {
+  [[nodiscard]] Strides points_strides() const {
     const std::int64_t line = in_ * points_w * lanes_;
     return {.d = line * (tiling_.three[1] ? points_w : 1), .h = line, .w = lanes_};
   }
@@ -70,9 +70,9 @@ class Narrow : public Primitive {
   std::int64_t cells_at_, points_at_;
 };
 
-class NarrowGather final : public Narrow {
+class NarrowCorrelation final : public Narrow {
  public:
-  NarrowGather(const model::ConvTask& task, int threads)
+  NarrowCorrelation(const model::ConvTask& task, int threads)
       : Narrow(task, threads),
         bias_(task.bias),
         slope_(slope_of(task.activation)),
@@ -107,9 +107,9 @@ class NarrowGather final : public Narrow {
     for (std::int64_t group = 0; group < groups_; ++group) {
       for (std::int64_t v = 0; v < vectors_; ++v, transformed += weights_vector_) {
         tiling_.maps.weights_to_points({.in = weights + Narrow::weights_at(group, v),
-                                        .in_steps = tiling_.tap_steps(in_ * out_),
+                                        .in_strides = tiling_.tap_strides(in_ * out_),
                                         .out = transformed,
-                                        .out_steps = points_steps(),
+                                        .out_strides = points_strides(),
                                         .channels = width(v),
                                         .boxes = in_,
                                         .in_next = out_,
@@ -291,9 +291,9 @@ class NarrowWeightGradient final : public Narrow {
   void to_weights(const float* points, float* diff_weights, std::int64_t channels, float* result) const {
     const std::int64_t next = accumulate_ ? lanes_ : out_;
     tiling_.maps.points_to_weights({.in = points,
-                                    .in_steps = points_steps(),
+                                    .in_strides = points_strides(),
                                     .out = accumulate_ ? result : diff_weights,
-                                    .out_steps = tiling_.tap_steps(in_ * next),
+                                    .out_strides = tiling_.tap_strides(in_ * next),
                                     .channels = channels,
                                     .boxes = in_,
                                     .in_next = points_w * lanes_,
@@ -322,7 +322,7 @@ bool applies_narrow(const model::ConvTask& task) {
 
 std::unique_ptr<Primitive> make_narrow(const model::ConvTask& task, int threads) {
   if (task.pass == model::Pass::backward_weights) return std::make_unique<NarrowWeightGradient>(task, threads);
-  return std::make_unique<NarrowGather>(task, threads);
+  return std::make_unique<NarrowCorrelation>(task, threads);
 }
 
 }  // namespace orthant::kernels::winograd

@@ -25,7 +25,7 @@ Stretch Stretches::at(std::int64_t index) const {
   const int part = static_cast<int>(index % per_row_);
   const std::int64_t row = index / per_row_;
   const std::int64_t first = share(tiling_.tiles[2], part, static_cast<int>(per_row_));
-  return {.first = tiling_.place_of(row * tiling_.tiles[2] + first),
+  return {.first = tiling_.tile_index(row * tiling_.tiles[2] + first),
           .tiles = share(tiling_.tiles[2], part + 1, static_cast<int>(per_row_)) - first};
 }
 

@@ -7,7 +7,7 @@ namespace orthant::kernels::winograd {
 
 /// Tiles side by side in w; `first` is the first of them.
 struct Stretch {
-  Place first;
+  TileIndex first;
   std::int64_t tiles = 0;
 };
 

@@ -46,13 +46,13 @@ int power(int base, const Tiling& tiling) {
   return result;
 }
 
-/// Steps between the items of a box of `where_three` per dim with three taps.
-Steps dense_steps(const Tiling& tiling, std::int64_t where_three, std::int64_t step) {
+/// Strides between the items of a box of `where_three` per dim with three taps.
+Strides dense_strides(const Tiling& tiling, std::int64_t where_three, std::int64_t step) {
   const std::int64_t h = step * (tiling.three[2] ? where_three : 1);
   return {.d = h * (tiling.three[1] ? where_three : 1), .h = h, .w = step};
 }
 
-Steps cell_steps(const tensor::Layout& layout) {
+Strides cell_strides(const tensor::Layout& layout) {
   return {.d = layout.strides.d, .h = layout.strides.h, .w = layout.strides.w};
 }
 
@@ -63,20 +63,20 @@ struct Cells {
   Triple first, size;
 };
 
-Cells src_cells(const Tiling& tiling, const Place& place) {
-  Cells cells{.layout = tiling.src, .n = place.n, .first = {}, .size = {}};
+Cells src_cells(const Tiling& tiling, const TileIndex& index) {
+  Cells cells{.layout = tiling.src, .n = index.n, .first = {}, .size = {}};
   for (std::size_t i = 0; i < 3; ++i) {
-    cells.first[i] = place.tile[i] * (tiling.three[i] ? 2 : 1) - tiling.pad[i];
+    cells.first[i] = index.tile[i] * (tiling.three[i] ? 2 : 1) - tiling.pad[i];
     cells.size[i] = tiling.three[i] ? 4 : 1;
   }
   return cells;
 }
 
-Cells dst_cells(const Tiling& tiling, const Place& place) {
-  Cells cells{.layout = tiling.dst, .n = place.n, .first = {}, .size = {}};
+Cells dst_cells(const Tiling& tiling, const TileIndex& index) {
+  Cells cells{.layout = tiling.dst, .n = index.n, .first = {}, .size = {}};
   for (std::size_t i = 0; i < 3; ++i) {
     cells.size[i] = tiling.three[i] ? 2 : 1;
-    cells.first[i] = place.tile[i] * cells.size[i];
+    cells.first[i] = index.tile[i] * cells.size[i];
   }
   return cells;
 }
@@ -112,12 +112,12 @@ template <class CellsOf, class Visit>
 void for_each_stretch(const Tiling& tiling, const Block& block, CellsOf cells_of, Visit visit) {
   const std::int64_t step = tiling.three[2] ? 2 : 1;
   for (std::int64_t tile = 0; tile < block.tiles;) {
-    const Place place = tiling.place_of(block.first + tile);
-    const Cells cells = cells_of(tiling, place);
+    const TileIndex index = tiling.tile_index(block.first + tile);
+    const Cells cells = cells_of(tiling, index);
     std::int64_t count = 1;
     if (inside(cells)) {
       const std::int64_t whole = (cells.layout.extents.w - cells.size[2] - cells.first[2]) / step + 1;
-      count = std::min({whole, tiling.tiles[2] - place.tile[2], block.tiles - tile});
+      count = std::min({whole, tiling.tiles[2] - index.tile[2], block.tiles - tile});
     }
     visit(cells, tile, count);
     tile += count;
@@ -132,10 +132,10 @@ void map_to_points(const Tiling& tiling, Map map, CellsOf cells_of, const Block&
     const bool clipped = !inside(cells);
     if (clipped) point_to(cells, buffer, zeros, pointers.data());
     map({.in = clipped ? nullptr : buffer + first_offset(cells),
-         .in_steps = cell_steps(cells.layout),
+         .in_strides = cell_strides(cells.layout),
          .in_cells = pointers.data(),
          .out = points.memory + tile * points.tile_step,
-         .out_steps = tiling.point_steps(points.point_step),
+         .out_strides = tiling.point_strides(points.point_step),
          .channels = points.channels,
          .boxes = count,
          .in_next = cells.layout.strides.w * (tiling.three[2] ? 2 : 1),
@@ -145,14 +145,14 @@ void map_to_points(const Tiling& tiling, Map map, CellsOf cells_of, const Block&
 
 /// One plane of dst across `dim`, which a single plane of src reaches with one tap: there the points are those of the
 /// tap.
-TilingPart plane_part(const TilingPart& whole, Dim dim, std::int64_t dst, std::int64_t src, int point) {
-  TilingPart plane{.tiling = whole.tiling, .points = {}};
+SubTiling plane_tiling(const SubTiling& whole, Dim dim, std::int64_t dst, std::int64_t src, int point) {
+  SubTiling plane{.tiling = whole.tiling, .points = {}};
   plane.tiling.dst = planes_of(whole.tiling.dst, dim, dst, 1);
   plane.tiling.src = planes_of(whole.tiling.src, dim, src, 1);
   plane.tiling.three[index_of(dim)] = false;
   plane.tiling.pad[index_of(dim)] = 0;
   cut_into_tiles(plane.tiling);
-  const Steps steps = whole.tiling.point_steps(1);
+  const Strides steps = whole.tiling.point_strides(1);
   const std::int64_t step = dim == Dim::d ? steps.d : dim == Dim::h ? steps.h : steps.w;
   for (const int i : whole.points) {
     if (i / step % 4 == point) plane.points.push_back(i);
@@ -161,7 +161,7 @@ TilingPart plane_part(const TilingPart& whole, Dim dim, std::int64_t dst, std::i
 }
 
 /// Moves the first and the last plane across `dim` to `planes`, where that pays.
-void cut_off_planes(TilingPart& part, Dim dim, std::vector<TilingPart>& planes) {
+void cut_off_planes(SubTiling& part, Dim dim, std::vector<SubTiling>& planes) {
   Tiling& tiling = part.tiling;
   std::int64_t& pad = tiling.pad[index_of(dim)];
   const std::int64_t src = tiling.src.extents[dim], dst = tiling.dst.extents[dim];
@@ -177,8 +177,8 @@ void cut_off_planes(TilingPart& part, Dim dim, std::vector<TilingPart>& planes) 
       last = other;
     }
   }
-  if (first > 0) planes.push_back(plane_part(part, dim, 0, 0, 3));
-  if (last > 0) planes.push_back(plane_part(part, dim, dst - 1, src - 1, 0));
+  if (first > 0) planes.push_back(plane_tiling(part, dim, 0, 0, 3));
+  if (last > 0) planes.push_back(plane_tiling(part, dim, dst - 1, src - 1, 0));
   tiling.dst = planes_of(tiling.dst, dim, first, dst - first - last);
   pad -= first;
   cut_into_tiles(tiling);
@@ -190,17 +190,17 @@ int Tiling::points() const { return power(4, *this); }
 int Tiling::cells() const { return power(2, *this); }
 int Tiling::taps() const { return power(3, *this); }
 
-Steps Tiling::point_steps(std::int64_t step) const { return dense_steps(*this, 4, step); }
-Steps Tiling::tap_steps(std::int64_t step) const { return dense_steps(*this, 3, step); }
+Strides Tiling::point_strides(std::int64_t step) const { return dense_strides(*this, 4, step); }
+Strides Tiling::tap_strides(std::int64_t step) const { return dense_strides(*this, 3, step); }
 
-Place Tiling::place_of(std::int64_t tile) const {
-  Place place;
+TileIndex Tiling::tile_index(std::int64_t tile) const {
+  TileIndex index;
   for (std::size_t i = 3; i-- > 0;) {
-    place.tile[i] = tile % tiles[i];
+    index.tile[i] = tile % tiles[i];
     tile /= tiles[i];
   }
-  place.n = tile;
-  return place;
+  index.n = tile;
+  return index;
 }
 
 Tiling forward_tiling(const model::ConvTask& task) {
@@ -213,11 +213,11 @@ Tiling backward_data_tiling(const model::ConvTask& task) {
   return make_tiling(task.dst, task.src, task.window, pad);
 }
 
-std::vector<TilingPart> cut_off_planes(const Tiling& tiling) {
-  TilingPart most{.tiling = tiling, .points = {}};
+std::vector<SubTiling> cut_off_planes(const Tiling& tiling) {
+  SubTiling most{.tiling = tiling, .points = {}};
   most.points.resize(static_cast<std::size_t>(tiling.points()));
   std::iota(most.points.begin(), most.points.end(), 0);
-  std::vector<TilingPart> planes;
+  std::vector<SubTiling> planes;
   const bool several_dims = tiling.points() > 4;  // else nothing would be left to map in a plane
   for (const Dim dim : spatial_dims) {
     if (several_dims && tiling.three[index_of(dim)]) cut_off_planes(most, dim, planes);
@@ -243,9 +243,9 @@ void points_to_dst(const Tiling& tiling, const Block& block, const Points<const 
     const bool clipped = !inside(cells);
     if (clipped) point_to(cells, dst, finish.outside, pointers.data());
     tiling.maps.points_to_dst({.in = points.memory + tile * points.tile_step,
-                               .in_steps = tiling.point_steps(points.point_step),
+                               .in_strides = tiling.point_strides(points.point_step),
                                .out = clipped ? nullptr : dst + first_offset(cells),
-                               .out_steps = cell_steps(cells.layout),
+                               .out_strides = cell_strides(cells.layout),
                                .out_cells = pointers.data(),
                                .channels = points.channels,
                                .boxes = count,

@@ -17,8 +17,8 @@ inline std::int64_t offset_of(const tensor::Layout& layout, std::int64_t n, std:
   return layout.offset + n * strides.n + d * strides.d + h * strides.h + w * strides.w;
 }
 
-/// Where a tile lies, in tiles per dim.
-struct Place {
+/// The sample of a tile, and its index in each spatial dim.
+struct TileIndex {
   std::int64_t n = 0;
   std::array<std::int64_t, 3> tile{};  ///< d, h, w
 };
@@ -31,13 +31,13 @@ struct Tiling {
   std::array<std::int64_t, 3> tiles{};  ///< per dim
   Transforms maps;
   [[nodiscard]] std::int64_t count() const { return src.extents.n * tiles[0] * tiles[1] * tiles[2]; }
-  [[nodiscard]] Place place_of(std::int64_t tile) const;
+  [[nodiscard]] TileIndex tile_index(std::int64_t tile) const;
   [[nodiscard]] int points() const;  ///< 4 ^ (dims with three taps)
   [[nodiscard]] int cells() const;   ///< dst cells of a tile
   [[nodiscard]] int taps() const;
-  /// Steps between points or taps that are `step` apart, w fastest.
-  [[nodiscard]] Steps point_steps(std::int64_t step) const;
-  [[nodiscard]] Steps tap_steps(std::int64_t step) const;
+  /// Strides between points or taps that are `step` apart, w fastest.
+  [[nodiscard]] Strides point_strides(std::int64_t step) const;
+  [[nodiscard]] Strides tap_strides(std::int64_t step) const;
 };
 
 /// `src` and `dst` of the convolution to run; backward_data swaps them and mirrors the padding.
@@ -45,7 +45,7 @@ Tiling forward_tiling(const model::ConvTask& task);
 Tiling backward_data_tiling(const model::ConvTask& task);
 
 /// Tiles of a part of dst, and what their points are among those of the whole: weights are transformed once.
-struct TilingPart {
+struct SubTiling {
   Tiling tiling;
   std::vector<int> points;
 };
@@ -53,7 +53,7 @@ struct TilingPart {
 /// Without the first and the last plane of dst across a dim with three taps, where only one tap of these lies inside
 /// and there are fewer tiles without them: such a plane is a part of its own, with a quarter of the points. The
 /// gradients that a rank has for its neighbours' cells are such planes.
-std::vector<TilingPart> cut_off_planes(const Tiling& tiling);
+std::vector<SubTiling> cut_off_planes(const Tiling& tiling);
 
 /// Tiles that a thread transforms and multiplies at a time.
 struct Block {

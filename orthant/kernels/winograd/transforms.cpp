@@ -18,7 +18,7 @@ namespace orthant::kernels::winograd::HWY_NAMESPACE {
 template <class Float>
 struct Strided {
   Float* base;
-  Steps steps;
+  Strides steps;
   template <int h_cells, int w_cells>
   HWY_INLINE Float* at(int i) const {
     return base + i / (h_cells * w_cells) * steps.d + i / w_cells % h_cells * steps.h + i % w_cells * steps.w;
@@ -82,10 +82,10 @@ HWY_INLINE void map_boxes(const MapCall& call) {
     map_channels<D, H, W, to_dst, stream>(
         call,
         [&](std::int64_t c) {
-          return Strided<const float>{in + c, call.in_steps};
+          return Strided<const float>{in + c, call.in_strides};
         },
         [&](std::int64_t c) {
-          return Strided<float>{out + c, call.out_steps};
+          return Strided<float>{out + c, call.out_strides};
         });
   }
 }
@@ -103,7 +103,7 @@ void map(const MapCall& call) {
             return Listed<const float>{call.in_cells, c};
           },
           [&](std::int64_t c) {
-            return Strided<float>{call.out + c, call.out_steps};
+            return Strided<float>{call.out + c, call.out_strides};
           });
       return;
     }
@@ -113,7 +113,7 @@ void map(const MapCall& call) {
       map_channels<D, H, W, to_dst, false>(
           call,
           [&](std::int64_t c) {
-            return Strided<const float>{call.in + c, call.in_steps};
+            return Strided<const float>{call.in + c, call.in_strides};
           },
           [&](std::int64_t c) {
             return Listed<float>{call.out_cells, c};

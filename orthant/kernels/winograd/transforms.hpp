@@ -5,18 +5,18 @@
 namespace orthant::kernels::winograd {
 
 /// From cell to cell of a small box, in floats.
-struct Steps {
+struct Strides {
   std::int64_t d = 0, h = 0, w = 0;
 };
 
 /// A linear map over small boxes of cells, the same for every channel: out[j][c] = sum_i map[j][i] * in[i][c].
-/// Cells lie `Steps` apart; where a box is clipped they are given one by one, w fastest.
+/// Cells lie `Strides` apart; where a box is clipped they are given one by one, w fastest.
 struct MapCall {
   const float* in = nullptr;
-  Steps in_steps{};
+  Strides in_strides{};
   const float* const* in_cells = nullptr;  ///< where `in` is null
   float* out = nullptr;
-  Steps out_steps{};
+  Strides out_strides{};
   float* const* out_cells = nullptr;  ///< where `out` is null
   std::int64_t channels = 0;
   std::int64_t boxes = 1;                  ///< mapped one after the other

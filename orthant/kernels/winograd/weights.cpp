@@ -191,16 +191,16 @@ void WeightGradient::sum_tiles(const Thread& memory, const Item& item) const {
 
 void WeightGradient::finish(const Thread& memory, const Item& item, float* diff_weights, float* slots) const {
   const bool in_place = item.slot < 0;
-  float* const place = diff_weights + (item.group * tiling_.taps() * in_ + item.in_first) * out_ + item.out_first;
+  float* const target = diff_weights + (item.group * tiling_.taps() * in_ + item.in_first) * out_ + item.out_first;
   tiling_.maps.points_to_weights({.in = memory.weights,
-                                  .in_steps = tiling_.point_steps(weights_point_),
-                                  .out = in_place ? place : slots + item.slot * slot_floats_,
-                                  .out_steps = tiling_.tap_steps(in_place ? in_ * out_ : in_block_ * out_block_),
+                                  .in_strides = tiling_.point_strides(weights_point_),
+                                  .out = in_place ? target : slots + item.slot * slot_floats_,
+                                  .out_strides = tiling_.tap_strides(in_place ? in_ * out_ : in_block_ * out_block_),
                                   .channels = item.out_count,
                                   .boxes = item.in_count,
                                   .in_next = out_block_,
                                   .out_next = in_place ? out_ : out_block_,
-                                  .stream = in_place && stream_ && is_aligned(place)});
+                                  .stream = in_place && stream_ && is_aligned(target)});
 }
 
 /// One tap of a block: its diff_weights become, or gain, the sum of `count` slots.
