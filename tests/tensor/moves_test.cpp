@@ -74,8 +74,8 @@ TEST(Moves, BringExactlyWhatIsWanted) {
       for (std::int64_t i = draw(0, 3); i > 0; --i) boxes.push_back(draw_box(draw, global));
     }
     const Redistribution traffic{.ranks = ranks,
-                          .held = [&](int rank) { return owned_box(held, rank); },
-                          .wanted = [&](int rank) { return wanted[static_cast<std::size_t>(rank)]; }};
+                                 .held = [&](int rank) { return owned_box(held, rank); },
+                                 .wanted = [&](int rank) { return wanted[static_cast<std::size_t>(rank)]; }};
     std::vector<Moves> all;
     for (int rank = 0; rank < ranks; ++rank) all.push_back(moves_of(traffic, rank));
 
