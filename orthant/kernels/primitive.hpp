@@ -1,5 +1,6 @@
 #pragma once
 
+#include "orthant/model/argument_positions.hpp"
 #include "orthant/model/task.hpp"
 
 #include <memory>
@@ -7,6 +8,8 @@
 #include <string>
 
 namespace orthant::kernels {
+
+namespace at = model::at;
 
 /// What changes from step to step.
 struct Context {
@@ -28,7 +31,7 @@ class Primitive {
   [[nodiscard]] virtual std::string name() const = 0;
   /// Bytes of scratch memory (64-byte aligned) that execute() needs.
   [[nodiscard]] virtual std::int64_t scratch_bytes() const { return 0; }
-  /// Arguments as the task's comment lists them.
+  /// Arguments in the order of model/argument_positions.hpp: `arguments[at::copy::src]`.
   virtual void execute(const Context& context, std::span<void* const> arguments, void* scratch) = 0;
 };
 

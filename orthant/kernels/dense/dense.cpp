@@ -51,26 +51,27 @@ class Dense final : public Primitive {
     dense::run(dense::ForwardCall{.shape = shape_,
                                   .outputs = outputs,
                                   .activation = task_.activation,
-                                  .src = src_at(arguments[0]),
-                                  .weights = static_cast<const float*>(arguments[1]),
-                                  .bias = static_cast<const float*>(arguments[2]),
-                                  .dst = dst_at(arguments[3])});
+                                  .src = src_at(arguments[at::conv_forward::src]),
+                                  .weights = static_cast<const float*>(arguments[at::conv_forward::weights]),
+                                  .bias = static_cast<const float*>(arguments[at::conv_forward::bias]),
+                                  .dst = dst_at(arguments[at::conv_forward::dst])});
   }
   void backward_data(std::span<void* const> arguments, Range inputs) const {
     dense::run(dense::BackwardDataCall{.shape = shape_,
                                        .inputs = inputs,
-                                       .diff_dst = dst_at(arguments[0]),
-                                       .weights = static_cast<const float*>(arguments[1]),
-                                       .diff_src = src_at(arguments[2])});
+                                       .diff_dst = dst_at(arguments[at::conv_backward_data::diff_dst]),
+                                       .weights = static_cast<const float*>(arguments[at::conv_backward_data::weights]),
+                                       .diff_src = src_at(arguments[at::conv_backward_data::diff_src])});
   }
   void backward_weights(std::span<void* const> arguments, Range outputs) const {
-    dense::run(dense::BackwardWeightsCall{.shape = shape_,
-                                          .outputs = outputs,
-                                          .accumulate = task_.accumulate,
-                                          .src = src_at(arguments[0]),
-                                          .diff_dst = dst_at(arguments[1]),
-                                          .diff_weights = static_cast<float*>(arguments[2]),
-                                          .diff_bias = static_cast<float*>(arguments[3])});
+    dense::run(dense::BackwardWeightsCall{
+        .shape = shape_,
+        .outputs = outputs,
+        .accumulate = task_.accumulate,
+        .src = src_at(arguments[at::conv_backward_weights::src]),
+        .diff_dst = dst_at(arguments[at::conv_backward_weights::diff_dst]),
+        .diff_weights = static_cast<float*>(arguments[at::conv_backward_weights::diff_weights]),
+        .diff_bias = static_cast<float*>(arguments[at::conv_backward_weights::diff_bias])});
   }
 
   DenseTask task_;

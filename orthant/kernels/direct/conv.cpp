@@ -28,11 +28,11 @@ void each_share(int shares, const Work& work) {
 /// Forward, and backward_data as one correlation per phase of the stride.
 class DirectCorrelation final : public Primitive {
  public:
-  DirectCorrelation(const model::ConvTask& task, int threads)
-      : forward_(task.pass == model::Pass::forward), threads_(threads) {
-    const Epilogue epilogue = forward_ ? Epilogue{.bias = task.bias, .activation = task.activation} : Epilogue{};
+  DirectCorrelation(const model::ConvTask& task, int threads) : pass_(task.pass), threads_(threads) {
+    const bool forward = pass_ == model::Pass::forward;
+    const Epilogue epilogue = forward ? Epilogue{.bias = task.bias, .activation = task.activation} : Epilogue{};
     std::vector<Correlation> correlations =
-        forward_ ? std::vector{forward_correlation(task)} : backward_data_correlations(task);
+        forward ? std::vector{forward_correlation(task)} : backward_data_correlations(task);
     for (Correlation& correlation : correlations) kernels_.emplace_back(std::move(correlation), epilogue, threads);
   }
 
@@ -47,11 +47,7 @@ class DirectCorrelation final : public Primitive {
   }
 
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
-    const CorrelationKernel::Arguments call{.src = static_cast<const float*>(arguments[0]),
-                                            .weights = static_cast<const float*>(arguments[1]),
-                                            .bias = forward_ ? static_cast<const float*>(arguments[2]) : nullptr,
-                                            .dst = static_cast<float*>(arguments[forward_ ? 3 : 2]),
-                                            .scratch = static_cast<float*>(scratch)};
+    const CorrelationKernel::Arguments call{correlation_arguments(pass_, arguments), static_cast<float*>(scratch)};
     for (const CorrelationKernel& kernel : kernels_) {
       each_share(threads_, [&](int share) { kernel.prepare(call, share); });
       each_share(threads_, [&](int share) { kernel.run(call, share); });
@@ -59,7 +55,7 @@ class DirectCorrelation final : public Primitive {
   }
 
  private:
-  bool forward_;
+  model::Pass pass_;
   int threads_;
   std::vector<CorrelationKernel> kernels_;
 };
@@ -73,11 +69,12 @@ class DirectWeights final : public Primitive {
   [[nodiscard]] std::int64_t scratch_bytes() const override { return bytes(kernel_.scratch_floats()); }
 
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
-    const WeightsKernel::Arguments call{.src = static_cast<const float*>(arguments[0]),
-                                        .diff_dst = static_cast<const float*>(arguments[1]),
-                                        .diff_weights = static_cast<float*>(arguments[2]),
-                                        .diff_bias = static_cast<float*>(arguments[3]),
-                                        .scratch = static_cast<float*>(scratch)};
+    const WeightsKernel::Arguments call{
+        .src = static_cast<const float*>(arguments[at::conv_backward_weights::src]),
+        .diff_dst = static_cast<const float*>(arguments[at::conv_backward_weights::diff_dst]),
+        .diff_weights = static_cast<float*>(arguments[at::conv_backward_weights::diff_weights]),
+        .diff_bias = static_cast<float*>(arguments[at::conv_backward_weights::diff_bias]),
+        .scratch = static_cast<float*>(scratch)};
     each_share(threads_, [&](int share) { kernel_.prepare(call, share); });
     each_share(threads_, [&](int share) { kernel_.run(call, share); });
     each_share(threads_, [&](int share) { kernel_.reduce(call, share); });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "orthant/kernels/correlation.hpp"
 #include "orthant/kernels/direct/rows.hpp"
 #include "orthant/kernels/direct/tiles.hpp"
 
@@ -14,11 +15,7 @@ struct Epilogue {
 /// Runs a Correlation. Every thread of a team calls prepare(), then, after a barrier, run(), with the same pointers.
 class CorrelationKernel {
  public:
-  struct Arguments {
-    const float* src = nullptr;
-    const float* weights = nullptr;
-    const float* bias = nullptr;
-    float* dst = nullptr;
+  struct Arguments : CorrelationArguments {
     float* scratch = nullptr;
   };
 

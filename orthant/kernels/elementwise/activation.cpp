@@ -82,9 +82,10 @@ class ForwardActivation final : public Primitive {
   }
 
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
-    const auto* src = static_cast<const float*>(arguments[0]);
-    auto* dst = static_cast<float*>(arguments[2]);
-    const float* bias = repeated(static_cast<const float*>(arguments[1]), static_cast<float*>(scratch));
+    const auto* src = static_cast<const float*>(arguments[at::activation_forward::src]);
+    auto* dst = static_cast<float*>(arguments[at::activation_forward::dst]);
+    const float* bias =
+        repeated(static_cast<const float*>(arguments[at::activation_forward::bias]), static_cast<float*>(scratch));
     run_team(team_, [&](int thread, int team) {
       lines_.visit_part(thread, team, rows_per_call, [&](const Line& line) {
         const ActivationForward args{.kind = activation_.kind,
@@ -123,10 +124,10 @@ class BackwardActivation final : public Primitive {
   [[nodiscard]] std::string name() const override { return "orthant:activation:" + simd_target(); }
 
   void execute(const Context&, std::span<void* const> arguments, void*) override {
-    const auto* diff_dst = static_cast<const float*>(arguments[0]);
-    const auto* diff_dst2 = static_cast<const float*>(arguments[1]);
-    const auto* y = static_cast<const float*>(arguments[2]);
-    auto* diff_src = static_cast<float*>(arguments[3]);
+    const auto* diff_dst = static_cast<const float*>(arguments[at::activation_backward::diff_dst]);
+    const auto* diff_dst2 = static_cast<const float*>(arguments[at::activation_backward::diff_dst2]);
+    const auto* y = static_cast<const float*>(arguments[at::activation_backward::y]);
+    auto* diff_src = static_cast<float*>(arguments[at::activation_backward::diff_src]);
     run_team(team_, [&](int thread, int team) {
       lines_.visit_part(thread, team, rows_per_call, [&](const Line& line) {
         const ActivationBackward args{

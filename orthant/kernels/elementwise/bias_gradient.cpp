@@ -17,8 +17,8 @@ class BiasGradient final : public Primitive {
   [[nodiscard]] std::int64_t scratch_bytes() const override { return sums_.bytes(); }
 
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
-    const auto* diff_dst = static_cast<const float*>(arguments[0]);
-    auto* diff_bias = static_cast<float*>(arguments[1]);
+    const auto* diff_dst = static_cast<const float*>(arguments[at::bias_gradient::diff_dst]);
+    auto* diff_bias = static_cast<float*>(arguments[at::bias_gradient::diff_bias]);
     for (int thread = 0; thread < team_; ++thread) sums_.clear(scratch, thread);
     run_team(team_, [&](int thread, int team) { sums_.add(scratch, thread, lines_, diff_dst, thread, team); });
     for (std::int64_t c = 0; c < lines_.channels(); ++c) {

@@ -64,8 +64,8 @@ class LineCopy final : public Primitive {
   [[nodiscard]] std::string name() const override { return "orthant:copy:" + simd_target(); }
 
   void execute(const Context&, std::span<void* const> arguments, void*) override {
-    const auto* src = static_cast<const float*>(arguments[0]);
-    auto* dst = static_cast<float*>(arguments[1]);
+    const auto* src = static_cast<const float*>(arguments[at::copy::src]);
+    auto* dst = static_cast<float*>(arguments[at::copy::dst]);
     run_team(team_, [&](int thread, int team) {
       lines_.visit_part(thread, team, rows_per_call, [&](const Line& line) {
         const CopyLine args{.factor = static_cast<float>(task_.factor),
@@ -93,9 +93,9 @@ class AddPrimitive final : public Primitive {
   [[nodiscard]] std::string name() const override { return "orthant:add:" + simd_target(); }
 
   void execute(const Context&, std::span<void* const> arguments, void*) override {
-    const auto* a = static_cast<const float*>(arguments[0]);
-    const auto* b = static_cast<const float*>(arguments[1]);
-    auto* dst = static_cast<float*>(arguments[2]);
+    const auto* a = static_cast<const float*>(arguments[at::add::a]);
+    const auto* b = static_cast<const float*>(arguments[at::add::b]);
+    auto* dst = static_cast<float*>(arguments[at::add::dst]);
     run_team(team_, [&](int thread, int team) {
       lines_.visit_part(thread, team, rows_per_call, [&](const Line& line) {
         const AddLine args{.a = a + line.offsets[0],

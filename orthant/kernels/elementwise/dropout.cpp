@@ -27,8 +27,8 @@ class DropoutPrimitive final : public Primitive {
   [[nodiscard]] std::string name() const override { return "orthant:dropout:scalar"; }
 
   void execute(const Context& context, std::span<void* const> arguments, void*) override {
-    const auto* src = static_cast<const float*>(arguments[0]);
-    auto* dst = static_cast<float*>(arguments[1]);
+    const auto* src = static_cast<const float*>(arguments[at::dropout::src]);
+    auto* dst = static_cast<float*>(arguments[at::dropout::dst]);
     const std::uint64_t key = dropout_key(context, task_.layer);
     const Shape& extents = task_.src.extents;
     run_team(team_, [&](int thread, int team) {

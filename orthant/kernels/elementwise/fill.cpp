@@ -11,7 +11,7 @@ class Fill final : public Primitive {
   [[nodiscard]] std::string name() const override { return "orthant:fill"; }
 
   void execute(const Context&, std::span<void* const> arguments, void*) override {
-    auto* dst = static_cast<float*>(arguments[0]);
+    auto* dst = static_cast<float*>(arguments[at::fill::dst]);
     run_team(team_, [&](int thread, int team) {
       lines_.visit_part(thread, team, rows_per_call, [&](const Line& line) {
         for (std::int64_t p = 0; p < line.pixels; ++p) {

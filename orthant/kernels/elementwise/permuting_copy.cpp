@@ -52,8 +52,8 @@ class PermutingCopy final : public Primitive {
   [[nodiscard]] std::string name() const override { return "orthant:permute:scalar"; }
 
   void execute(const Context&, std::span<void* const> arguments, void*) override {
-    const float* src = static_cast<const float*>(arguments[0]) + task_.src.offset;
-    float* dst = static_cast<float*>(arguments[1]) + task_.dst.offset;
+    const float* src = static_cast<const float*>(arguments[at::copy::src]) + task_.src.offset;
+    float* dst = static_cast<float*>(arguments[at::copy::dst]) + task_.dst.offset;
     const std::int64_t tiles_down = (rows_.extent + tile - 1) / tile;
     const std::int64_t jobs = planes_ * tiles_down;
     run_team(team_, [&](int thread, int team) {

@@ -142,20 +142,21 @@ class SoftmaxPrimitive final : public Primitive {
 
  private:
   static void forward(const Line& line, std::span<void* const> arguments) {
-    const SoftmaxForward args{.src = static_cast<const float*>(arguments[0]) + line.offsets[0],
-                              .dst = static_cast<float*>(arguments[1]) + line.offsets[1],
+    const SoftmaxForward args{.src = static_cast<const float*>(arguments[at::softmax_forward::src]) + line.offsets[0],
+                              .dst = static_cast<float*>(arguments[at::softmax_forward::dst]) + line.offsets[1],
                               .src_stride = line.strides[0],
                               .dst_stride = line.strides[1]};
     softmax_rows(args, line.pixels, line.channels);
   }
 
   static void backward(const Line& line, std::span<void* const> arguments) {
-    const SoftmaxBackward args{.diff_dst = static_cast<const float*>(arguments[0]) + line.offsets[2],
-                               .y = static_cast<const float*>(arguments[1]) + line.offsets[1],
-                               .diff_src = static_cast<float*>(arguments[2]) + line.offsets[0],
-                               .dst_stride = line.strides[2],
-                               .y_stride = line.strides[1],
-                               .src_stride = line.strides[0]};
+    const SoftmaxBackward args{
+        .diff_dst = static_cast<const float*>(arguments[at::softmax_backward::diff_dst]) + line.offsets[2],
+        .y = static_cast<const float*>(arguments[at::softmax_backward::y]) + line.offsets[1],
+        .diff_src = static_cast<float*>(arguments[at::softmax_backward::diff_src]) + line.offsets[0],
+        .dst_stride = line.strides[2],
+        .y_stride = line.strides[1],
+        .src_stride = line.strides[0]};
     softmax_gradient_rows(args, line.pixels, line.channels);
   }
 

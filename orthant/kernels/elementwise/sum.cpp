@@ -11,8 +11,8 @@ class Sum final : public Primitive {
   [[nodiscard]] std::string name() const override { return "orthant:sum"; }
 
   void execute(const Context&, std::span<void* const> arguments, void*) override {
-    const auto* src = static_cast<const double*>(arguments[0]);
-    auto* dst = static_cast<double*>(arguments[1]);
+    const auto* src = static_cast<const double*>(arguments[at::sum::src]);
+    auto* dst = static_cast<double*>(arguments[at::sum::dst]);
     for (std::int64_t i = 0; i < task_.count; ++i) dst[i] = src[i];
     for (int part = 1; part < task_.parts; ++part) {
       for (std::int64_t i = 0; i < task_.count; ++i) dst[i] += src[part * task_.count + i];

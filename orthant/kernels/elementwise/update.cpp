@@ -113,7 +113,8 @@ class Update final : public Primitive {
   }
 
   static GradientParts gradient_parts(std::span<void* const> arguments) {
-    return {.own = static_cast<const float*>(arguments[1]), .arrived = arguments.subspan(4)};
+    return {.own = static_cast<const float*>(arguments[at::update::gradient]),
+            .arrived = arguments.subspan(at::update::arrived)};
   }
 
   [[nodiscard]] SgdStep sgd_step(const Context& context, std::span<void* const> arguments) const {
@@ -121,9 +122,9 @@ class Update final : public Primitive {
             .decay = static_cast<float>(optimizer_.weight_decay),
             .momentum_factor = static_cast<float>(optimizer_.momentum),
             .nesterov = optimizer_.nesterov,
-            .weights = static_cast<float*>(arguments[0]),
+            .weights = static_cast<float*>(arguments[at::update::weights]),
             .gradient = gradient_parts(arguments),
-            .momentum = optimizer_.momentum != 0 ? static_cast<float*>(arguments[2]) : nullptr};
+            .momentum = optimizer_.momentum != 0 ? static_cast<float*>(arguments[at::update::state0]) : nullptr};
   }
 
   [[nodiscard]] AdamStep adam_step(const Context& context, std::span<void* const> arguments) const {
@@ -138,10 +139,10 @@ class Update final : public Primitive {
             .step_size = static_cast<float>(context.learning_rate / (1 - std::pow(optimizer_.beta1, step))),
             .root_factor = static_cast<float>(1 / std::sqrt(1 - std::pow(optimizer_.beta2, step))),
             .epsilon = static_cast<float>(optimizer_.epsilon),
-            .weights = static_cast<float*>(arguments[0]),
+            .weights = static_cast<float*>(arguments[at::update::weights]),
             .gradient = gradient_parts(arguments),
-            .first = static_cast<float*>(arguments[2]),
-            .second = static_cast<float*>(arguments[3])};
+            .first = static_cast<float*>(arguments[at::update::state0]),
+            .second = static_cast<float*>(arguments[at::update::state1])};
   }
 
   model::Optimizer optimizer_;

@@ -57,17 +57,17 @@ class LabelLossSums final : public Primitive {
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
     auto* memory = static_cast<double*>(scratch);
     std::fill_n(memory, doubles() * team_, 0.0);
-    const auto* output = static_cast<const float*>(arguments[0]);
+    const auto* output = static_cast<const float*>(arguments[at::loss_sums::output]);
     run_team(team_, [&](int thread, int team) {
       const ThreadSums sums = sums_of(memory, thread);
-      for_each_label(lines_, arguments[1], thread, team,
+      for_each_label(lines_, arguments[at::loss_sums::target], thread, team,
                      [&](std::int64_t at, std::int32_t label) { add(output + at, label, sums); });
     });
     for (int thread = 0; thread < team_; ++thread) check(sums_of(memory, thread));
     for (int thread = 1; thread < team_; ++thread) {
       for (std::int64_t i = 0; i < 1 + 3 * classes_; ++i) memory[i] += memory[doubles() * thread + i];
     }
-    auto* sums = static_cast<double*>(arguments[2]);
+    auto* sums = static_cast<double*>(arguments[at::loss_sums::sums]);
     for (const model::LossTerm& term : loss_.terms) {
       const bool dice = term.kind == LossKind::soft_dice;
       sums = std::copy_n(memory + (dice ? 1 : 0), dice ? 3 * classes_ : 1, sums);
@@ -142,13 +142,14 @@ class LabelLoss final : public Primitive {
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
     auto* memory = static_cast<double*>(scratch);
     const Slopes slopes{.hit = memory, .base = memory + classes_};
-    report(static_cast<const double*>(arguments[2]), slopes, static_cast<double*>(arguments[4]));
-    if (!arguments[3]) return;
-    const auto* output = static_cast<const float*>(arguments[0]);
-    auto* diff_output = static_cast<float*>(arguments[3]);
+    report(static_cast<const double*>(arguments[at::loss::sums]), slopes,
+           static_cast<double*>(arguments[at::loss::loss]));
+    if (!arguments[at::loss::diff_output]) return;
+    const auto* output = static_cast<const float*>(arguments[at::loss::output]);
+    auto* diff_output = static_cast<float*>(arguments[at::loss::diff_output]);
     run_team(team_, [&](int thread, int team) {
       double* p = memory + 2 * classes_ + padded_classes() * thread;
-      for_each_label(lines_, arguments[1], thread, team, [&](std::int64_t at, std::int32_t label) {
+      for_each_label(lines_, arguments[at::loss::target], thread, team, [&](std::int64_t at, std::int32_t label) {
         softmax(output + at, classes_, p);
         differentiate(p, label, slopes, diff_output + at);
       });

@@ -113,7 +113,8 @@ class ValueLossSumsPrimitive final : public Primitive {
     run_team(team_, [&](int thread, int team) {
       lines_.visit_part(thread, team, rows_per_call, [&](const Line& line) {
         HWY_DYNAMIC_DISPATCH(value_loss_sums_line)
-        (line_of(line, arguments[0], arguments[1], nullptr), line.pixels, line.channels, of_thread[thread]);
+        (line_of(line, arguments[at::loss_sums::output], arguments[at::loss_sums::target], nullptr), line.pixels,
+         line.channels, of_thread[thread]);
       });
     });
     ValueLossSums total;
@@ -121,7 +122,7 @@ class ValueLossSumsPrimitive final : public Primitive {
       total.squares += of_thread[thread].squares;
       total.magnitudes += of_thread[thread].magnitudes;
     }
-    auto* sums = static_cast<double*>(arguments[2]);
+    auto* sums = static_cast<double*>(arguments[at::loss_sums::sums]);
     for (const model::LossTerm& term : loss_.terms) {
       *sums++ = term.kind == LossKind::mean_squared_error ? total.squares : total.magnitudes;
     }
@@ -145,16 +146,17 @@ class ValueLoss final : public Primitive {
 
   void execute(const Context&, std::span<void* const> arguments, void*) override {
     double by_kind[4] = {};
-    const auto* sums = static_cast<const double*>(arguments[2]);
+    const auto* sums = static_cast<const double*>(arguments[at::loss::sums]);
     for (const model::LossTerm& term : loss_.terms) by_kind[static_cast<int>(term.kind)] = *sums++ * inverse_count_;
-    write_losses(loss_, by_kind, static_cast<double*>(arguments[4]));
-    if (!arguments[3]) return;
+    write_losses(loss_, by_kind, static_cast<double*>(arguments[at::loss::loss]));
+    if (!arguments[at::loss::diff_output]) return;
     const double square = 2 * weight_of(loss_, LossKind::mean_squared_error) * inverse_count_;
     const double magnitude = weight_of(loss_, LossKind::mean_absolute_error) * inverse_count_;
     run_team(team_, [&](int thread, int team) {
       lines_.visit_part(thread, team, rows_per_call, [&](const Line& line) {
         HWY_DYNAMIC_DISPATCH(value_loss_gradient_line)
-        (line_of(line, arguments[0], arguments[1], arguments[3]), line.pixels, line.channels, square, magnitude);
+        (line_of(line, arguments[at::loss::output], arguments[at::loss::target], arguments[at::loss::diff_output]),
+         line.pixels, line.channels, square, magnitude);
       });
     });
   }

@@ -1,6 +1,7 @@
 #include "orthant/kernels/matrix/conv.hpp"
 
 #include "orthant/kernels/conv.hpp"
+#include "orthant/kernels/correlation.hpp"
 #include "orthant/kernels/matrix/patches.hpp"
 #include "orthant/kernels/matrix/tiles.hpp"
 #include "orthant/kernels/rounding.hpp"
@@ -44,14 +45,11 @@ class Product final : public Primitive {
   }
 
   void execute(const Context& /*context*/, std::span<void* const> arguments, void* scratch) override {
-    const auto* weights = static_cast<const float*>(arguments[1]);
+    const CorrelationArguments given = correlation_arguments(forward_ ? Pass::forward : Pass::backward_data, arguments);
     auto* packed = static_cast<float*>(scratch);
-    run_team(threads_, [&](int thread, int team) { prepare(weights, packed, thread, team); });
-    const Memory memory{.a = static_cast<const float*>(arguments[0]),
-                        .b = packed,
-                        .bias = forward_ ? static_cast<const float*>(arguments[2]) : nullptr,
-                        .c = static_cast<float*>(arguments[forward_ ? 3 : 2]),
-                        .copies = packed + packed_floats()};
+    run_team(threads_, [&](int thread, int team) { prepare(given.weights, packed, thread, team); });
+    const Memory memory{
+        .a = given.src, .b = packed, .bias = given.bias, .c = given.dst, .copies = packed + packed_floats()};
     run_team(threads_, [&](int thread, int team) { run(memory, thread, team); });
   }
 

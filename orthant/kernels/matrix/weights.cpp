@@ -226,10 +226,13 @@ class WeightGradient final : public Primitive {
 
 void WeightGradient::execute(const Context& context, std::span<void* const> arguments, void* scratch) {
   if (bias_)
-    bias_->execute(context, std::array{arguments[1], arguments[3]}, static_cast<float*>(scratch) + own_floats());
-  const Memory memory{.src = static_cast<const float*>(arguments[0]),
-                      .diff = static_cast<const float*>(arguments[1]),
-                      .weights = static_cast<float*>(arguments[2]),
+    bias_->execute(
+        context,
+        std::array{arguments[at::conv_backward_weights::diff_dst], arguments[at::conv_backward_weights::diff_bias]},
+        static_cast<float*>(scratch) + own_floats());
+  const Memory memory{.src = static_cast<const float*>(arguments[at::conv_backward_weights::src]),
+                      .diff = static_cast<const float*>(arguments[at::conv_backward_weights::diff_dst]),
+                      .weights = static_cast<float*>(arguments[at::conv_backward_weights::diff_weights]),
                       .packed = static_cast<float*>(scratch),
                       .partial = static_cast<float*>(scratch) + threads_ * thread_floats()};
   run_team(threads_, [&](int thread, int team) {

@@ -68,10 +68,11 @@ class NormBackward final : public Primitive {
     constexpr std::size_t diff_x = 4;
     run_team(team_, [&](int thread, int team) {
       lines_.visit_part(thread, team, rows_per_call, [&](const Line& line) {
-        const NormGradientApply out{.offset = offset,
-                                    .factor = factor,
-                                    .diff_x = static_cast<float*>(arguments[8]) + line.offsets[diff_x],
-                                    .diff_x_stride = line.strides[diff_x]};
+        const NormGradientApply out{
+            .offset = offset,
+            .factor = factor,
+            .diff_x = static_cast<float*>(arguments[at::norm_backward::diff_x]) + line.offsets[diff_x],
+            .diff_x_stride = line.strides[diff_x]};
         HWY_DYNAMIC_DISPATCH(norm_gradient_line)
         (gradient_of(task_.activation, arguments, rows, line), out, line.pixels, line.channels);
       });
@@ -86,8 +87,8 @@ class NormBackward final : public Primitive {
 
   void flow_through_statistics(std::span<void* const> arguments, float* offset, float* factor) const {
     const std::int64_t channels = lines_.channels();
-    const auto* inverse_std = static_cast<const float*>(arguments[6]) + channels;
-    const auto* sums = static_cast<const double*>(arguments[7]);
+    const auto* inverse_std = static_cast<const float*>(arguments[at::norm_backward::saved]) + channels;
+    const auto* sums = static_cast<const double*>(arguments[at::norm_backward::sums]);
     for (std::int64_t c = 0; c < channels; ++c) {
       const double product = sums[channels + c] * static_cast<double>(inverse_std[c]);
       offset[c] = task_.training ? static_cast<float>(sums[c] * inverse_count_) : 0;

@@ -71,12 +71,13 @@ class NormForward final : public Primitive {
     if (lines_.pixels() == 0) return;
     auto* memory = static_cast<float*>(scratch);
     const Rows rows{.mean = memory, .scale = memory + width(), .beta = memory + 2 * width()};
-    const auto* gamma = static_cast<const float*>(arguments[1]);
-    const auto* mean = static_cast<const float*>(arguments[task_.training ? 6 : 3]);
+    const auto* gamma = static_cast<const float*>(arguments[at::norm_forward::gamma]);
+    const auto* mean =
+        static_cast<const float*>(arguments[task_.training ? at::norm_forward::saved : at::norm_forward::running_mean]);
     for (std::int64_t c = 0; c < channels; ++c) rows.scale[c] = gamma[c] * inverse_std(arguments, c);
     repeat_channels(mean, channels, factor, rows.mean);
     repeat_channels(rows.scale, channels, factor, rows.scale);
-    repeat_channels(static_cast<const float*>(arguments[2]), channels, factor, rows.beta);
+    repeat_channels(static_cast<const float*>(arguments[at::norm_forward::beta]), channels, factor, rows.beta);
     apply(arguments, rows);
   }
 
@@ -91,17 +92,17 @@ class NormForward final : public Primitive {
   [[nodiscard]] std::int64_t width() const { return lines_.channels() * lines_.width_factor(); }
 
   [[nodiscard]] float inverse_std(std::span<void* const> arguments, std::int64_t c) const {
-    if (task_.training) return static_cast<const float*>(arguments[6])[lines_.channels() + c];
-    const auto variance = static_cast<double>(static_cast<const float*>(arguments[4])[c]);
+    if (task_.training) return static_cast<const float*>(arguments[at::norm_forward::saved])[lines_.channels() + c];
+    const auto variance = static_cast<double>(static_cast<const float*>(arguments[at::norm_forward::running_var])[c]);
     return static_cast<float>(1 / std::sqrt(variance + task_.epsilon));
   }
 
   void save_statistics(std::span<void* const> arguments) const {
     const std::int64_t channels = lines_.channels();
-    auto* running_mean = static_cast<float*>(arguments[3]);
-    auto* running_var = static_cast<float*>(arguments[4]);
-    const auto* sums = static_cast<const double*>(arguments[5]);
-    auto* saved = static_cast<float*>(arguments[6]);
+    auto* running_mean = static_cast<float*>(arguments[at::norm_forward::running_mean]);
+    auto* running_var = static_cast<float*>(arguments[at::norm_forward::running_var]);
+    const auto* sums = static_cast<const double*>(arguments[at::norm_forward::sums]);
+    auto* saved = static_cast<float*>(arguments[at::norm_forward::saved]);
     const auto update = [&](float& running, double batch) {
       running = static_cast<float>((1 - task_.momentum) * static_cast<double>(running) + task_.momentum * batch);
     };
@@ -117,14 +118,14 @@ class NormForward final : public Primitive {
   }
 
   void apply(std::span<void* const> arguments, const Rows& rows) const {
-    const auto* residual = static_cast<const float*>(arguments[7]);
+    const auto* residual = static_cast<const float*>(arguments[at::norm_forward::residual]);
     run_team(team_, [&](int thread, int team) {
       lines_.visit_part(thread, team, rows_per_call, [&](const Line& line) {
         const NormApply args{.kind = task_.activation.kind,
                              .slope = static_cast<float>(task_.activation.slope),
-                             .x = static_cast<const float*>(arguments[0]) + line.offsets[0],
+                             .x = static_cast<const float*>(arguments[at::norm_forward::x]) + line.offsets[0],
                              .residual = task_.residual ? residual + line.offsets[1] : nullptr,
-                             .y = static_cast<float*>(arguments[8]) + line.offsets[2],
+                             .y = static_cast<float*>(arguments[at::norm_forward::y]) + line.offsets[2],
                              .mean = rows.mean,
                              .scale = rows.scale,
                              .beta = rows.beta,

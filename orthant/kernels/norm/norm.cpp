@@ -15,36 +15,45 @@ void repeat_channels(const float* numbers, std::int64_t channels, std::int64_t f
   for (std::int64_t pixel = 0; pixel < factor; ++pixel) std::copy_n(numbers, channels, row + pixel * channels);
 }
 
+// A NormSumsTask's backward pass has these arguments at the same positions as a NormTask's.
+static_assert(at::norm_backward::diff_y == at::norm_sums_backward::diff_y &&
+              at::norm_backward::diff_y2 == at::norm_sums_backward::diff_y2 &&
+              at::norm_backward::x == at::norm_sums_backward::x && at::norm_backward::y == at::norm_sums_backward::y &&
+              at::norm_backward::gamma == at::norm_sums_backward::gamma &&
+              at::norm_backward::beta == at::norm_sums_backward::beta &&
+              at::norm_backward::saved == at::norm_sums_backward::saved);
+
 NormGradientRows gradient_rows(std::span<void* const> arguments, const Lines& lines, float* memory) {
   const std::int64_t channels = lines.channels(), factor = lines.width_factor(), width = channels * factor;
-  const auto* gamma = static_cast<const float*>(arguments[4]);
-  const auto* saved = static_cast<const float*>(arguments[6]);
+  const auto* gamma = static_cast<const float*>(arguments[at::norm_backward::gamma]);
+  const auto* saved = static_cast<const float*>(arguments[at::norm_backward::saved]);
   float* scale = memory + width;
   for (std::int64_t c = 0; c < channels; ++c) scale[c] = gamma[c] * saved[channels + c];
   repeat_channels(saved, channels, factor, memory);
   repeat_channels(scale, channels, factor, scale);
-  repeat_channels(static_cast<const float*>(arguments[5]), channels, factor, memory + 2 * width);
+  repeat_channels(static_cast<const float*>(arguments[at::norm_backward::beta]), channels, factor, memory + 2 * width);
   return {.mean = memory, .scale = scale, .beta = memory + 2 * width};
 }
 
 NormGradient gradient_of(const model::Activation& activation, std::span<void* const> arguments,
                          const NormGradientRows& rows, const Line& line) {
-  const auto at = [&](std::size_t tensor) -> const float* {
+  using namespace at::norm_backward;
+  const auto first_of = [&](std::size_t tensor) -> const float* {
     return arguments[tensor] ? static_cast<const float*>(arguments[tensor]) + line.offsets[tensor] : nullptr;
   };
   return {.kind = activation.kind,
           .slope = static_cast<float>(activation.slope),
-          .diff_y = at(0),
-          .diff_y2 = at(1),
-          .x = at(2),
-          .y = at(3),
+          .diff_y = first_of(diff_y),
+          .diff_y2 = first_of(diff_y2),
+          .x = first_of(x),
+          .y = first_of(y),
           .mean = rows.mean,
           .scale = rows.scale,
           .beta = rows.beta,
-          .diff_y_stride = line.strides[0],
-          .diff_y2_stride = line.strides[1],
-          .x_stride = line.strides[2],
-          .y_stride = line.strides[3]};
+          .diff_y_stride = line.strides[diff_y],
+          .diff_y2_stride = line.strides[diff_y2],
+          .x_stride = line.strides[x],
+          .y_stride = line.strides[y]};
 }
 
 std::unique_ptr<Primitive> make_norm(const model::NormTask& task, int threads) {

@@ -98,8 +98,8 @@ class NormForwardSums final : public Primitive {
   /// Sums x - (first pixel), which is near the mean, in blocks of float: nothing cancels where the mean is far from
   /// zero. The shift is undone in double.
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
-    const auto* x = static_cast<const float*>(arguments[0]);
-    auto* totals = static_cast<double*>(arguments[1]);
+    const auto* x = static_cast<const float*>(arguments[at::norm_sums_forward::x]);
+    auto* totals = static_cast<double*>(arguments[at::norm_sums_forward::sums]);
     const std::int64_t channels = lines_.channels();
     if (lines_.pixels() == 0) {
       std::fill_n(totals, 2 * channels, 0.0);
@@ -170,7 +170,7 @@ class NormBackwardSums final : public Primitive {
 
   void sum(std::span<void* const> arguments, const NormGradientRows& rows, void* scratch) const {
     constexpr std::size_t dz = 4;
-    auto* diff_residual = static_cast<float*>(arguments[10]);
+    auto* diff_residual = static_cast<float*>(arguments[at::norm_sums_backward::diff_residual]);
     for (int thread = 0; thread < team_; ++thread) sums_.clear(scratch, thread);
     run_team(team_, [&](int thread, int team) {
       RowCount count;
@@ -189,10 +189,10 @@ class NormBackwardSums final : public Primitive {
 
   void finish(std::span<void* const> arguments, const void* scratch) const {
     const std::int64_t channels = lines_.channels();
-    const auto* inverse_std = static_cast<const float*>(arguments[6]) + channels;
-    auto* totals = static_cast<double*>(arguments[7]);
-    auto* diff_gamma = static_cast<float*>(arguments[8]);
-    auto* diff_beta = static_cast<float*>(arguments[9]);
+    const auto* inverse_std = static_cast<const float*>(arguments[at::norm_sums_backward::saved]) + channels;
+    auto* totals = static_cast<double*>(arguments[at::norm_sums_backward::sums]);
+    auto* diff_gamma = static_cast<float*>(arguments[at::norm_sums_backward::diff_gamma]);
+    auto* diff_beta = static_cast<float*>(arguments[at::norm_sums_backward::diff_beta]);
     for (std::int64_t c = 0; c < channels; ++c) {
       totals[c] = sums_.total(scratch, team_, 0, c);
       totals[channels + c] = sums_.total(scratch, team_, 1, c) * static_cast<double>(inverse_std[c]);

@@ -153,8 +153,9 @@ class OnednnConv final : public Primitive {
   void create_forward(const Problem& problem, const ConvTask& task) {
     const auto chosen = describe_forward(problem, attributes(task.activation), engine_);
     if (!adopt(chosen)) return;
-    offsets_ = {task.src.offset, 0, 0, task.dst.offset};
-    weights_at_ = 1;
+    offsets_[at::conv_forward::src] = task.src.offset;
+    offsets_[at::conv_forward::dst] = task.dst.offset;
+    weights_at_ = at::conv_forward::weights;
     reorder_weights(problem.weights, chosen.weights_desc());
     main_ = {engine_,
              Forward(chosen),
@@ -168,8 +169,9 @@ class OnednnConv final : public Primitive {
   void create_backward_data(const Problem& problem, const ConvTask& task) {
     const auto chosen = describe_backward_data(problem, engine_);
     if (!adopt(chosen)) return;
-    offsets_ = {task.dst.offset, 0, task.src.offset, 0};
-    weights_at_ = 1;
+    offsets_[at::conv_backward_data::diff_dst] = task.dst.offset;
+    offsets_[at::conv_backward_data::diff_src] = task.src.offset;
+    weights_at_ = at::conv_backward_data::weights;
     reorder_weights(problem.weights, chosen.weights_desc());
     main_ = {engine_,
              BackwardData(chosen),
@@ -182,8 +184,9 @@ class OnednnConv final : public Primitive {
   void create_backward_weights(const Problem& problem, const ConvTask& task) {
     const auto chosen = describe_backward_weights(problem, engine_);
     if (!adopt(chosen)) return;
-    offsets_ = {task.src.offset, task.dst.offset, 0, 0};
-    weights_at_ = 2;
+    offsets_[at::conv_backward_weights::src] = task.src.offset;
+    offsets_[at::conv_backward_weights::diff_dst] = task.dst.offset;
+    weights_at_ = at::conv_backward_weights::diff_weights;
     weights_are_written_ = true;
     reorder_weights(problem.weights, chosen.diff_weights_desc());
     main_ = {engine_,

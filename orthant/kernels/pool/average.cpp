@@ -75,10 +75,10 @@ class RingAverage final : public Primitive {
       for (std::int64_t kd = depth.begin; kd < depth.end; ++kd) {
         const std::int64_t sd = d_.first_input(od) + kd;
         if (sd < next) continue;
-        sum_plane(static_cast<const float*>(arguments[0]), band, sd);
+        sum_plane(static_cast<const float*>(arguments[at::pool_forward::src]), band, sd);
         next = sd + 1;
       }
-      write_plane(static_cast<float*>(arguments[1]), band, od);
+      write_plane(static_cast<float*>(arguments[at::pool_forward::dst]), band, od);
     }
   }
 

@@ -132,8 +132,8 @@ class PoolBackward final : public Primitive {
                               .pixel_factors = pixel_factors_.data(),
                               .one_factor = one_divisor_,
                               .sums = lists.sums,
-                              .y = needs_y ? static_cast<const float*>(arguments[2]) + at : nullptr,
-                              .diff_src = static_cast<float*>(arguments[3]) + at,
+                              .y = needs_y ? static_cast<const float*>(arguments[at::pool_backward::y]) + at : nullptr,
+                              .diff_src = static_cast<float*>(arguments[at::pool_backward::diff_src]) + at,
                               .accumulate = task_.accumulate};
     task_.kind == model::PoolKind::max ? max_pool_gradient_row(row) : average_pool_gradient_row(row);
   }
@@ -141,8 +141,9 @@ class PoolBackward final : public Primitive {
   [[nodiscard]] std::int64_t list_rows(std::span<void* const> arguments, const Lists& lists,
                                        const tensor::Shape& at) const {
     const tensor::Shape& strides = task_.dst.strides;
-    const float* diff_dst = static_cast<const float*>(arguments[0]) + task_.dst.offset + at.n * strides.n;
-    const auto* argmax = static_cast<const std::byte*>(arguments[1]);
+    const float* diff_dst =
+        static_cast<const float*>(arguments[at::pool_backward::diff_dst]) + task_.dst.offset + at.n * strides.n;
+    const auto* argmax = static_cast<const std::byte*>(arguments[at::pool_backward::argmax]);
     const std::int64_t row_bytes = w_.dst * task_.src.extents.c * argmax_bytes_;
     const auto d = static_cast<std::size_t>(at.d), h = static_cast<std::size_t>(at.h);
     std::int64_t count = 0;

@@ -50,19 +50,22 @@ class RowPool final : public Primitive {
     PoolRow row{.w = w_,
                 .rows = list.rows,
                 .row_taps = list.taps,
-                .row_count = list_rows(static_cast<const float*>(arguments[0]), list, {.n = n, .d = od, .h = oh}),
+                .row_count = list_rows(static_cast<const float*>(arguments[at::pool_forward::src]), list,
+                                       {.n = n, .d = od, .h = oh}),
                 .channels = task_.src.extents.c,
                 .src_stride = task_.src.strides.w,
                 .dst_stride = to.w,
-                .dst = static_cast<float*>(arguments[1]) + task_.dst.offset + n * to.n + od * to.d + oh * to.h,
+                .dst = static_cast<float*>(arguments[at::pool_forward::dst]) + task_.dst.offset + n * to.n + od * to.d +
+                       oh * to.h,
                 .argmax = nullptr,
                 .argmax_bytes = argmax_bytes_,
                 .divisor = static_cast<float>(tensor::taps(task_.window)),
                 .next_row = h_.stride * task_.src.strides.h,
                 .counts_padding = one_divisor_};
     if (task_.kind == model::PoolKind::max) {
-      if (arguments[2]) {
-        row.argmax = static_cast<std::byte*>(arguments[2]) + index * w_.dst * row.channels * argmax_bytes_;
+      if (arguments[at::pool_forward::argmax]) {
+        row.argmax = static_cast<std::byte*>(arguments[at::pool_forward::argmax]) +
+                     index * w_.dst * row.channels * argmax_bytes_;
       }
       max_pool_row(row);
     } else {

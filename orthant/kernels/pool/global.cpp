@@ -18,8 +18,8 @@ class GlobalAverage final : public Primitive {
   [[nodiscard]] std::int64_t scratch_bytes() const override { return sums_.bytes(); }
 
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
-    const auto* src = static_cast<const float*>(arguments[0]);
-    auto* dst = static_cast<float*>(arguments[1]);
+    const auto* src = static_cast<const float*>(arguments[at::pool_forward::src]);
+    auto* dst = static_cast<float*>(arguments[at::pool_forward::dst]);
     const std::int64_t samples = task_.src.extents.n;
     if (samples >= team_) {
       run_team(team_, [&](int thread, int team) {

@@ -1,3 +1,4 @@
+#include "orthant/kernels/correlation.hpp"
 #include "orthant/kernels/direct/tiles.hpp"
 #include "orthant/kernels/machine.hpp"
 #include "orthant/kernels/matrix/tiles.hpp"
@@ -43,11 +44,12 @@ class Correlation final : public Primitive {
   void run(const Thread& memory, const Item& item) const;
   void multiply(const Thread& memory, const Item& item, std::int64_t in_first) const;
   void multiply_panel(direct::TileCall call, std::int64_t tiles, std::int64_t vectors, const float* next) const;
+  [[nodiscard]] bool is_backward() const { return pass_ == model::Pass::backward_data; }
   [[nodiscard]] Item item_at(std::int64_t index, const Outputs& outputs) const;
   [[nodiscard]] std::int64_t panel_offset(std::int64_t group, int point, const Outputs& outputs, std::int64_t o) const;
 
   Tiling tiling_;  ///< of the whole
-  bool backward_;
+  model::Pass pass_;
   bool bias_;
   float slope_;
   int threads_;
@@ -111,8 +113,8 @@ Blocking choose_blocking(const Tiling& tiling, std::int64_t channels, std::int64
 
 Correlation::Correlation(const model::ConvTask& task, int threads)
     : tiling_(task.pass == model::Pass::forward ? forward_tiling(task) : backward_data_tiling(task)),
-      backward_(task.pass == model::Pass::backward_data),
-      bias_(task.bias && !backward_),
+      pass_(task.pass),
+      bias_(task.bias && !is_backward()),
       slope_(slope_of(task.activation)),
       threads_(threads),
       groups_(task.groups),
@@ -136,7 +138,7 @@ Correlation::Correlation(const model::ConvTask& task, int threads)
   const std::int64_t weights = groups_ * points_ * in_ * std::min(most_out_, padded_out_);
   fetches_ = weights * static_cast<std::int64_t>(sizeof(float)) > second_level_cache_bytes() / 4;
   weights_at_ = scratch_.shared(weights);
-  transposed_at_ = scratch_.per_thread(backward_ ? tiling_.taps() * transposed_rows * panel_ : 0, threads);
+  transposed_at_ = scratch_.per_thread(is_backward() ? tiling_.taps() * transposed_rows * panel_ : 0, threads);
   in_points_at_ = scratch_.per_thread(in_floats, threads);
   out_points_at_ = scratch_.per_thread(out_floats, threads);
   zeros_at_ = scratch_.shared(round_up(in_, lanes_));
@@ -179,7 +181,7 @@ void Correlation::transform_weights(const float* weights, const Outputs& outputs
                    .boxes = count,
                    .in_next = out_,
                    .out_next = width};
-      if (backward_) {
+      if (is_backward()) {
         transpose(weights + (group * taps * out_ + first) * in_ + c, count, call.channels, transposed);
         call.in = transposed + (taps - 1) * transposed_rows * panel_;
         call.in_strides = tiling_.tap_strides(-transposed_rows * panel_);
@@ -282,18 +284,19 @@ Correlation::Item Correlation::item_at(std::int64_t index, const Outputs& output
 }
 
 void Correlation::execute(const Context&, std::span<void* const> arguments, void* scratch) {
+  const CorrelationArguments given = correlation_arguments(pass_, arguments);
   auto* memory = static_cast<float*>(scratch);
   std::fill_n(memory + zeros_at_, round_up(in_, lanes_), 0.0F);
   for (Outputs outputs{0, 0}; outputs.first < padded_out_; outputs.first += most_out_) {
     outputs.count = std::min(most_out_, padded_out_ - outputs.first);
     run_team(threads_, [&](int thread, int team) {
-      transform_weights(static_cast<const float*>(arguments[1]), outputs, memory + weights_at_,
+      transform_weights(given.weights, outputs, memory + weights_at_,
                         scratch_.of_thread(memory, transposed_at_, thread), thread, team);
     });
     run_team(threads_, [&](int thread, int team) {
-      const Thread own{.src = static_cast<const float*>(arguments[0]),
-                       .bias = bias_ ? static_cast<const float*>(arguments[2]) : nullptr,
-                       .dst = static_cast<float*>(arguments[backward_ ? 2 : 3]),
+      const Thread own{.src = given.src,
+                       .bias = given.bias,
+                       .dst = given.dst,
                        .weights = memory + weights_at_,
                        .in_points = scratch_.of_thread(memory, in_points_at_, thread),
                        .out_points = scratch_.of_thread(memory, out_points_at_, thread),

@@ -83,8 +83,8 @@ class NarrowCorrelation final : public Narrow {
 
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
     auto* memory = static_cast<float*>(scratch);
-    transform_weights(static_cast<const float*>(arguments[1]), memory + weights_at_);
-    const auto* src = static_cast<const float*>(arguments[0]);
+    transform_weights(static_cast<const float*>(arguments[at::conv_forward::weights]), memory + weights_at_);
+    const auto* src = static_cast<const float*>(arguments[at::conv_forward::src]);
     run_team(threads_, [&](int thread, int team) {
       const std::int64_t items = groups_ * stretches_.count();
       for (std::int64_t item = share(items, thread, team); item < share(items, thread + 1, team); ++item) {
@@ -132,13 +132,13 @@ class NarrowCorrelation final : public Narrow {
   void finish(const Stretch& stretch, const float* sums, std::int64_t group, std::int64_t vector,
               std::span<void* const> arguments) const {
     const std::int64_t channel = group * out_ + vector * lanes_;
-    auto* const dst = static_cast<float*>(arguments[3]);
+    auto* const dst = static_cast<float*>(arguments[at::conv_forward::dst]);
     steps_.finish[stretches_.steps_entry()](
         {.sums = sums,
          .sums_line = sums_line_,
          .dst = stretches_.rows_of(stretch, dst + channel),
          .tail = width(vector),
-         .bias = bias_ ? static_cast<const float*>(arguments[2]) + channel : nullptr,
+         .bias = bias_ ? static_cast<const float*>(arguments[at::conv_forward::bias]) + channel : nullptr,
          .slope = slope_,
          .stream = stream_ && is_aligned(dst)});
   }
@@ -165,8 +165,8 @@ class NarrowWeightGradient final : public Narrow {
 
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
     auto* memory = static_cast<float*>(scratch);
-    const auto* src = static_cast<const float*>(arguments[0]);
-    const auto* diff = static_cast<const float*>(arguments[1]);
+    const auto* src = static_cast<const float*>(arguments[at::conv_backward_weights::src]);
+    const auto* diff = static_cast<const float*>(arguments[at::conv_backward_weights::diff_dst]);
     int parts = 1;
     run_team(threads_, [&](int thread, int team) {
       if (thread == 0) parts = team;
@@ -185,7 +185,8 @@ class NarrowWeightGradient final : public Narrow {
         if ((item - first) % recent_stretches == recent_stretches - 1 || item + 1 == end) move(recent, sums);
       }
     });
-    finish(parts, memory, static_cast<float*>(arguments[2]), bias_ ? static_cast<float*>(arguments[3]) : nullptr);
+    finish(parts, memory, static_cast<float*>(arguments[at::conv_backward_weights::diff_weights]),
+           bias_ ? static_cast<float*>(arguments[at::conv_backward_weights::diff_bias]) : nullptr);
   }
 
  private:

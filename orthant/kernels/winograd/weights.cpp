@@ -220,14 +220,18 @@ void WeightGradient::add_slots(const Item& block, std::int64_t tap, const float*
 
 void WeightGradient::execute(const Context& context, std::span<void* const> arguments, void* scratch) {
   auto* memory = static_cast<float*>(scratch);
-  if (bias_) bias_->execute(context, std::array{arguments[1], arguments[3]}, memory + bias_at_);
-  auto* diff_weights = static_cast<float*>(arguments[2]);
+  if (bias_)
+    bias_->execute(
+        context,
+        std::array{arguments[at::conv_backward_weights::diff_dst], arguments[at::conv_backward_weights::diff_bias]},
+        memory + bias_at_);
+  auto* diff_weights = static_cast<float*>(arguments[at::conv_backward_weights::diff_weights]);
   float* const slots = memory + slots_at_;
   std::fill_n(memory + zeros_at_, round_up(std::max(in_, out_), lanes_), 0.0F);
   const auto run_items = [&](std::int64_t first, std::int64_t count) {
     run_team(threads_, [&](int thread, int team) {
-      const Thread own{.src = static_cast<const float*>(arguments[0]),
-                       .diff = static_cast<const float*>(arguments[1]),
+      const Thread own{.src = static_cast<const float*>(arguments[at::conv_backward_weights::src]),
+                       .diff = static_cast<const float*>(arguments[at::conv_backward_weights::diff_dst]),
                        .weights = scratch_.of_thread(memory, weights_at_, thread),
                        .in_points = scratch_.of_thread(memory, in_points_at_, thread),
                        .out_points = scratch_.of_thread(memory, out_points_at_, thread),
