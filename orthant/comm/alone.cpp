@@ -11,7 +11,6 @@ class Nothing final : public Transfer {
   void start() override {}
   bool test() override { return true; }
   void wait() override {}
-  [[nodiscard]] const void* arrived(std::size_t /*receive*/) const override { return nullptr; }
   [[nodiscard]] std::string outstanding() const override { return ""; }
 };
 

@@ -1,7 +1,6 @@
 #include "orthant/comm/comm.hpp"
 
 #include "orthant/base/error.hpp"
-#include "orthant/comm/shared_pages.hpp"
 
 namespace orthant::comm {
 namespace {
@@ -13,7 +12,8 @@ void check_message(const Comm& comm, const Message& message, const char* kind) {
   if (message.bytes < 0) fail(Exit::internal, "{}: a message of {} bytes; please report this", kind, message.bytes);
   if (message.bytes == 0) return;
   check_peer(comm, message.peer, kind);
-  if (message.data == nullptr) fail(Exit::internal, "{}: a message without memory; please report this", kind);
+  if (message.data == nullptr && !message.announced)
+    fail(Exit::internal, "{}: a message without memory; please report this", kind);
   if (message.tag < 0) fail(Exit::internal, "{}: tag {} is negative; please report this", kind, message.tag);
 }
 
@@ -21,10 +21,12 @@ void check_message(const Comm& comm, const Message& message, const char* kind) {
 
 std::unique_ptr<SharedPages> Comm::share(std::span<std::byte> /*memory*/) { return nullptr; }
 
-bool Comm::can_unite(std::span<const int> /*ranks*/) const { return false; }
+SharedView Comm::view(int peer, const SharedPages::Place& /*place*/) {
+  fail(Exit::internal, "rank {} shares no memory with rank {}; please report this", peer, rank());
+}
 
-void Comm::unite(std::span<const int> /*ranks*/, const SharedPages& /*pages*/, std::span<std::byte> /*memory*/) {
-  fail(Exit::internal, "ranks that share no memory are to have some in common; please report this");
+void Comm::map(int peer, const SharedPages::Place& /*place*/, std::span<std::byte> /*memory*/) {
+  fail(Exit::internal, "rank {} shares no memory with rank {}; please report this", peer, rank());
 }
 
 void check_messages(const Comm& comm, std::span<const Message> sends, std::span<const Message> receives,

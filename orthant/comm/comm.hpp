@@ -1,5 +1,7 @@
 #pragma once
 
+#include "orthant/comm/shared_pages.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -10,15 +12,7 @@
 
 namespace orthant::comm {
 
-class SharedPages;
 class Watchdog;
-
-/// What the two sides of a message, who must say the same, may do about its memory if they are on one machine.
-enum class Sharing {
-  none,
-  in_place,  ///< it stays with the sender, who shares it: see Transfer::arrived
-  common     ///< they have it in common: nothing moves, the receiver is only told
-};
 
 /// A contiguous piece of memory that goes to or comes from another rank.
 struct Message {
@@ -26,14 +20,16 @@ struct Message {
   void* data = nullptr;
   std::int64_t bytes = 0;
   int tag = 0;
-  Sharing sharing = Sharing::none;
-  const SharedPages* pages = nullptr;  ///< for `in_place`, the sender's: what share() returned
+  /// The bytes stay where they are, because the receiver can read them there: it is only told that they are complete.
+  /// Both sides must say the same. The receiver's `data` is not used.
+  bool announced = false;
 };
 
 /// What was sent.
 struct Traffic {
   std::int64_t messages = 0;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0;            ///< that moved
+  std::int64_t announced_bytes = 0;  ///< that stayed where they were
   friend bool operator==(const Traffic&, const Traffic&) = default;
 };
 
@@ -52,9 +48,6 @@ class Transfer {
   virtual bool test() = 0;
   /// Returns when all are done.
   virtual void wait() = 0;
-  /// Where the i-th receive is to be read when it is done: where it was bound to, or with `in_place` perhaps in the
-  /// sender's memory. What is there stays until the sender writes over it, and when it may is for the two to know.
-  [[nodiscard]] virtual const void* arrived(std::size_t receive) const = 0;
   /// The messages that are not done, as text; another thread may ask while this one waits.
   [[nodiscard]] virtual std::string outstanding() const = 0;
 };
@@ -75,15 +68,15 @@ class Comm {
   /// `kind` is what they are counted under; the transfer keeps the pointer.
   virtual std::unique_ptr<Transfer> bind(std::span<const Message> sends, std::span<const Message> receives,
                                          const char* kind) = 0;
-  /// Puts memory that the ranks of this machine can read in the place of `memory`: whole pages, whose contents are
-  /// lost. It must outlive the transfers that send from it. nullptr, and nothing done, if there is nobody to share it
-  /// with.
+  /// The ranks with which this one can share memory, itself among them, in rising order: those of its machine.
+  [[nodiscard]] virtual std::vector<int> sharing_ranks() const { return {rank()}; }
+  /// Puts memory that those ranks can map in the place of `memory`: whole pages, whose contents are lost. nullptr, and
+  /// nothing done, if there is nobody to share it with.
   virtual std::unique_ptr<SharedPages> share(std::span<std::byte> memory);
-  /// True if these ranks can have memory in common: all share theirs on one machine.
-  [[nodiscard]] virtual bool can_unite(std::span<const int> ranks) const;
-  /// Collective among `ranks`, this one among them, that can: puts the memory of the first of them in the place of the
-  /// others'. `memory` is whole pages of `pages`.
-  virtual void unite(std::span<const int> ranks, const SharedPages& pages, std::span<std::byte> memory);
+  /// A piece of the shared memory of one of those ranks, to read.
+  virtual SharedView view(int peer, const SharedPages::Place& place);
+  /// Puts a piece of the shared memory of one of those ranks, whole pages, in the place of `memory`.
+  virtual void map(int peer, const SharedPages::Place& place, std::span<std::byte> memory);
   /// Lets the library move what is in flight: called between compute steps.
   virtual void progress() = 0;
   /// What bound messages have sent so far, by kind. A message counts when it is started.

@@ -2,7 +2,6 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/comm/mpi_transfer.hpp"
-#include "orthant/comm/shared_pages.hpp"
 #include "orthant/comm/watchdog.hpp"
 
 #include <algorithm>
@@ -64,30 +63,28 @@ std::unique_ptr<SharedPages> MpiComm::share(std::span<std::byte> memory) {
 std::unique_ptr<Transfer> MpiComm::bind(std::span<const Message> sends, std::span<const Message> receives,
                                         const char* kind) {
   check_messages(*this, sends, receives, kind);
-  const MpiTransfer::Setting setting{.comm = bound_,
-                                     .neighbours = neighbours_,
-                                     .piece_bytes = piece_bytes_,
-                                     .kind = kind,
-                                     .traffic = &traffic_[kind],
-                                     .watchdog = watchdog_};
+  const MpiTransfer::Setting setting{
+      .comm = bound_, .piece_bytes = piece_bytes_, .kind = kind, .traffic = &traffic_[kind], .watchdog = watchdog_};
   return std::make_unique<MpiTransfer>(setting, sends, receives);
 }
 
-bool MpiComm::can_unite(std::span<const int> ranks) const {
-  return ranks.size() > 1 && std::all_of(ranks.begin(), ranks.end(),
-                                         [&](int rank) { return find_neighbour(neighbours_, rank) != nullptr; });
+std::vector<int> MpiComm::sharing_ranks() const {
+  if (neighbours_.empty()) return {rank_};
+  std::vector<int> ranks;
+  for (const Neighbour& one : neighbours_) ranks.push_back(one.rank);
+  return ranks;
 }
 
-void MpiComm::unite(std::span<const int> ranks, const SharedPages& pages, std::span<std::byte> memory) {
-  const SharedPages::Place mine = pages.place_of(memory.data(), static_cast<std::int64_t>(memory.size()));
-  if (ranks.front() == rank_) {
-    for (const int rank : ranks.subspan(1)) send(std::as_bytes(std::span(&mine, 1)), rank);
-  } else {
-    SharedPages::Place first;
-    receive(std::as_writable_bytes(std::span(&first, 1)), ranks.front());
-    map_in_place(find_neighbour(neighbours_, ranks.front())->pid, first, memory);
-    pages.give_back(mine);
-  }
+const Neighbour& MpiComm::neighbour(int rank) const {
+  const Neighbour* found = find_neighbour(neighbours_, rank);
+  if (!found) fail(Exit::internal, "rank {} shares no memory with rank {}; please report this", rank, rank_);
+  return *found;
+}
+
+SharedView MpiComm::view(int peer, const SharedPages::Place& place) { return {neighbour(peer).pid, place}; }
+
+void MpiComm::map(int peer, const SharedPages::Place& place, std::span<std::byte> memory) {
+  map_in_place(neighbour(peer).pid, place, memory);
 }
 
 void MpiComm::progress() {

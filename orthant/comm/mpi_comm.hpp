@@ -21,8 +21,9 @@ class MpiComm final : public Comm {
   std::unique_ptr<Transfer> bind(std::span<const Message> sends, std::span<const Message> receives,
                                  const char* kind) override;
   std::unique_ptr<SharedPages> share(std::span<std::byte> memory) override;
-  [[nodiscard]] bool can_unite(std::span<const int> ranks) const override;
-  void unite(std::span<const int> ranks, const SharedPages& pages, std::span<std::byte> memory) override;
+  [[nodiscard]] std::vector<int> sharing_ranks() const override;
+  SharedView view(int peer, const SharedPages::Place& place) override;
+  void map(int peer, const SharedPages::Place& place, std::span<std::byte> memory) override;
   void progress() override;
   [[nodiscard]] std::map<std::string, Traffic> traffic() const override { return traffic_; }
 
@@ -40,12 +41,14 @@ class MpiComm final : public Comm {
   bool share_among(std::span<const Neighbour> neighbours);
 
  private:
+  [[nodiscard]] const Neighbour& neighbour(int rank) const;
+
   int rank_ = 0, size_ = 0;
   std::int64_t piece_bytes_;
   Watchdog* watchdog_;
   MPI_Comm bound_ = MPI_COMM_NULL;     ///< carries transfers
   MPI_Comm blocking_ = MPI_COMM_NULL;  ///< carries the rest, which must not match them
-  std::vector<Neighbour> neighbours_;  ///< that share memory
+  std::vector<Neighbour> neighbours_;  ///< that share memory, this rank among them, or none
   std::map<std::string, Traffic> traffic_;
 };
 

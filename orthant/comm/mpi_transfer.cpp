@@ -12,28 +12,16 @@ namespace orthant::comm {
 using base::Exit;
 using base::fail;
 
-namespace {
-
-/// Below this it costs nothing to copy.
-constexpr std::int64_t least_bytes_in_place = 64 << 10;
-
-}  // namespace
-
 MpiTransfer::MpiTransfer(const Setting& setting, std::span<const Message> sends, std::span<const Message> receives)
     : setting_(setting) {
-  // MPI keeps pointers to their items.
-  notes_.reserve(sends.size());
-  receives_.reserve(receives.size());
+  announcements_.reserve(sends.size() + receives.size());  // MPI keeps pointers to its items
   // Receives come first, so that what arrives at once finds its place.
-  for (const Message& message : receives) {
-    receives_.push_back({.data = message.data, .sender = keeper(message)});
-    add(message, false);
-  }
+  for (const Message& message : receives) add(message, false);
   for (const Message& message : sends) {
     add(message, true);
     if (message.bytes == 0) continue;
     ++per_start_.messages;
-    per_start_.bytes += message.bytes;
+    (message.announced ? per_start_.announced_bytes : per_start_.bytes) += message.bytes;
   }
   done_ = std::vector<std::atomic<bool>>(requests_.size());
   for (std::atomic<bool>& done : done_) done = true;
@@ -41,39 +29,24 @@ MpiTransfer::MpiTransfer(const Setting& setting, std::span<const Message> sends,
   statuses_.resize(requests_.size());
 }
 
-/// The other side of a message that stays with its sender, or nullptr if it travels.
-const Neighbour* MpiTransfer::keeper(const Message& message) const {
-  const bool stays = message.sharing == Sharing::in_place && message.bytes >= least_bytes_in_place;
-  return stays ? find_neighbour(setting_.neighbours, message.peer) : nullptr;
-}
-
 void MpiTransfer::add(const Message& message, bool is_send) {
   Piece piece{.is_send = is_send, .peer = message.peer, .tag = message.tag, .bytes = message.bytes, .own_bytes = 0};
-  if (message.bytes > 0 && message.sharing == Sharing::common) {
-    piece.own_bytes = sizeof(word_);
-    add_request(&word_, piece);
-  } else if (keeper(message) != nullptr) {
-    piece.own_bytes = sizeof(SharedPages::Place);
-    if (is_send) {
-      if (message.pages == nullptr)
-        fail(Exit::internal, "{}: a message without shared memory; please report this", setting_.kind);
-      add_request(&notes_.emplace_back(message.pages->place_of(message.data, message.bytes)), piece);
-    } else {
-      piece.receive = static_cast<int>(receives_.size()) - 1;
-      add_request(&receives_.back().note, piece);
-    }
-  } else {
-    for (std::int64_t begin = 0; begin < message.bytes; begin += setting_.piece_bytes) {
-      piece.bytes = std::min(setting_.piece_bytes, message.bytes - begin);
-      piece.own_bytes = static_cast<int>(piece.bytes);
-      add_request(static_cast<std::byte*>(message.data) + begin, piece);
-    }
+  if (message.announced && message.bytes > 0) {
+    std::int64_t& announcement = announcements_.emplace_back(message.bytes);
+    piece.own_bytes = sizeof(announcement);
+    if (!is_send) piece.announced = &announcement;
+    return add_request(&announcement, piece);
+  }
+  for (std::int64_t begin = 0; begin < message.bytes; begin += setting_.piece_bytes) {
+    piece.bytes = std::min(setting_.piece_bytes, message.bytes - begin);
+    piece.own_bytes = static_cast<int>(piece.bytes);
+    add_request(static_cast<std::byte*>(message.data) + begin, piece);
   }
 }
 
 void MpiTransfer::add_request(void* data, const Piece& piece) {
   MPI_Request request = MPI_REQUEST_NULL;
-  const auto& [is_send, peer, tag, bytes, own_bytes, receive] = piece;
+  const auto& [is_send, peer, tag, bytes, own_bytes, announced] = piece;
   if (is_send) {
     check_mpi(MPI_Send_init(data, own_bytes, MPI_BYTE, peer, tag, setting_.comm, &request), "MPI_Send_init");
   } else {
@@ -98,6 +71,7 @@ void MpiTransfer::start() {
   check_mpi(MPI_Startall(active_, requests_.data()), "MPI_Startall");
   setting_.traffic->messages += per_start_.messages;
   setting_.traffic->bytes += per_start_.bytes;
+  setting_.traffic->announced_bytes += per_start_.announced_bytes;
 }
 
 bool MpiTransfer::test() {
@@ -125,15 +99,7 @@ void MpiTransfer::complete(int index, const MPI_Status& status) {
   int bytes = 0;
   check_mpi(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
   if (bytes != piece.own_bytes) refuse(piece, bytes);
-  if (piece.receive < 0) return;
-  Receive& receive = receives_[static_cast<std::size_t>(piece.receive)];
-  if (receive.note.bytes != piece.bytes) refuse(piece, receive.note.bytes);
-  if (receive.view.place() != receive.note) receive.view = SharedView(receive.sender->pid, receive.note);
-}
-
-const void* MpiTransfer::arrived(std::size_t receive) const {
-  const Receive& one = receives_[receive];
-  return one.sender != nullptr ? one.view.data() : one.data;
+  if (piece.announced && *piece.announced != piece.bytes) refuse(piece, *piece.announced);
 }
 
 void MpiTransfer::refuse(const Piece& piece, std::int64_t bytes) const {

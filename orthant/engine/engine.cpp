@@ -42,7 +42,7 @@ Engine::Engine(schedule::Schedule schedule, comm::Comm& comm, const EngineOption
   placement_ = schedule::place(schedule_, scratch_bytes);
   if (options.before_allocation) options.before_allocation(placement_);
   arena_ = std::make_unique<Arena>(placement_.arena_bytes);
-  pages_ = comm.share({arena_->data(), static_cast<std::size_t>(placement_.shared_bytes)});
+  shared_ = std::make_unique<SharedMemory>(schedule_, placement_, arena_->data(), comm);
 
   for (std::size_t i = 0; i < schedule_.steps.size(); ++i) {
     std::vector<void*> pointers;
@@ -58,46 +58,6 @@ Engine::Engine(schedule::Schedule schedule, comm::Comm& comm, const EngineOption
   losses_.resize(static_cast<std::size_t>(schedule_.buffers[loss].bytes) / sizeof(double));
 }
 
-/// Weights of ranks that can unite are common to them.
-comm::Sharing Engine::sharing(const schedule::Exchange& exchange, const schedule::Message& message) const {
-  if (exchange.in_place) return comm::Sharing::in_place;
-  const auto& buckets = schedule_.buckets;
-  const bool common = std::any_of(buckets.begin(), buckets.end(), [&](const schedule::Bucket& bucket) {
-    return bucket.value == message.buffer && comm_.can_unite(bucket.holders);
-  });
-  return common ? comm::Sharing::common : comm::Sharing::none;
-}
-
-/// The arguments of steps that are what an exchange in place receives.
-std::vector<Engine::Reader> Engine::readers_of(const schedule::Exchange& exchange) const {
-  std::vector<Reader> readers;
-  if (!exchange.in_place) return readers;
-  for (std::size_t step = 0; step < schedule_.steps.size(); ++step) {
-    const auto& arguments = schedule_.steps[step].arguments;
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      if (arguments[i] < 0) continue;
-      const schedule::Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(arguments[i])];
-      for (std::size_t k = 0; k < exchange.receives.size(); ++k) {
-        const schedule::Message& message = exchange.receives[k];
-        if (buffer.inside == message.buffer && buffer.offset_bytes == message.offset_bytes)
-          readers.push_back({.receive = k, .step = step, .argument = i});
-      }
-    }
-  }
-  return readers;
-}
-
-void Engine::unite_weights() {
-  for (const schedule::Bucket& bucket : schedule_.buckets) {
-    const auto value = static_cast<std::size_t>(bucket.value);
-    const schedule::Buffer& buffer = schedule_.buffers[value];
-    if (!buffer.shared || !comm_.can_unite(bucket.holders)) continue;
-    comm_.unite(
-        bucket.holders, *pages_,
-        {arena_->data() + placement_.offsets[value], static_cast<std::size_t>(schedule::whole_pages(buffer.bytes))});
-  }
-}
-
 void Engine::bind_messages(comm::Comm& comm) {
   for (const schedule::Exchange& exchange : schedule_.exchanges) {
     const auto placed = [&](const std::vector<schedule::Message>& messages) {
@@ -108,14 +68,25 @@ void Engine::bind_messages(comm::Comm& comm) {
                           .data = arena_->data() + begin + message.offset_bytes,
                           .bytes = message.bytes,
                           .tag = exchange.tag,
-                          .sharing = sharing(exchange, message),
-                          .pages = pages_.get()});
+                          .announced = message.delivery != schedule::Delivery::moved});
       }
       return result;
     };
     transfers_.push_back(
         comm.bind(placed(exchange.sends), placed(exchange.receives), schedule::name_of(exchange.kind)));
-    readers_.push_back(readers_of(exchange));
+  }
+}
+
+/// Steps take what other ranks keep where it lies.
+void Engine::connect() {
+  shared_->connect();
+  for (std::size_t step = 0; step < schedule_.steps.size(); ++step) {
+    const std::vector<int>& arguments = schedule_.steps[step].arguments;
+    if (!primitives_[step]) continue;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i] >= 0 && schedule_.buffers[static_cast<std::size_t>(arguments[i])].keeper >= 0)
+        arguments_[step][i] = const_cast<std::byte*>(shared_->kept(arguments[i]));
+    }
   }
 }
 
@@ -131,8 +102,6 @@ void Engine::execute(std::size_t step, const kernels::Context& context) {
     const comm::Waiting waiting(comm_.watchdog(), work.name.c_str());
     const auto exchange = static_cast<std::size_t>(std::get<schedule::Finish>(work.work).exchange);
     transfers_[exchange]->wait();
-    for (const Reader& reader : readers_[exchange])
-      arguments_[reader.step][reader.argument] = const_cast<void*>(transfers_[exchange]->arrived(reader.receive));
     waited_ns_ += now_ns() - begin;
   }
 }
@@ -140,7 +109,7 @@ void Engine::execute(std::size_t step, const kernels::Context& context) {
 /// Runs all steps; what one of them throws names it.
 template <class Execute>
 void Engine::execute_all(Execute execute_step) {
-  if (!std::exchange(united_, true)) unite_weights();
+  if (!std::exchange(connected_, true)) connect();
   waited_ns_ = 0;
   std::size_t step = 0;
   try {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "orthant/comm/comm.hpp"
-#include "orthant/comm/shared_pages.hpp"
 #include "orthant/engine/arena.hpp"
+#include "orthant/engine/shared_memory.hpp"
 #include "orthant/engine/trace.hpp"
 #include "orthant/kernels/primitive.hpp"
 #include "orthant/schedule/schedule.hpp"
@@ -49,13 +49,7 @@ class Engine {
 
  private:
   void bind_messages(comm::Comm& comm);
-  [[nodiscard]] comm::Sharing sharing(const schedule::Exchange& exchange, const schedule::Message& message) const;
-  void unite_weights();
-  /// An argument of a step that is what an exchange receives.
-  struct Reader {
-    std::size_t receive, step, argument;
-  };
-  [[nodiscard]] std::vector<Reader> readers_of(const schedule::Exchange& exchange) const;
+  void connect();
   void execute(std::size_t step, const kernels::Context& context);
   template <class Execute>
   void execute_all(Execute execute_step);
@@ -65,13 +59,12 @@ class Engine {
   comm::Comm& comm_;
   std::vector<std::unique_ptr<kernels::Primitive>> primitives_;  ///< per step; null for messages
   std::vector<std::unique_ptr<comm::Transfer>> transfers_;       ///< per exchange
-  std::vector<std::vector<Reader>> readers_;                     ///< per exchange, of what stays with its sender
   schedule::Placement placement_;
   std::unique_ptr<Arena> arena_;
-  std::unique_ptr<comm::SharedPages> pages_;   ///< the arena's first, if there are ranks to read them
+  std::unique_ptr<SharedMemory> shared_;
   std::vector<std::vector<void*>> arguments_;  ///< per step
   std::vector<void*> scratch_;                 ///< per step
-  bool united_ = false;                        ///< weights, with those of the ranks of this machine that have the same
+  bool connected_ = false;                     ///< shared_ is: before the first run
   std::vector<double> losses_;
   std::int64_t waited_ns_ = 0;
 };

@@ -13,11 +13,12 @@ constexpr std::int64_t double_bytes = sizeof(double);
 
 bool is_contiguous(const Value& value) { return tensor::is_dense(value.layout); }
 
-Message message_of(int peer, const Value& value) {
+Message message_of(int peer, const Value& value, Delivery delivery = Delivery::moved) {
   return {.peer = peer,
           .buffer = value.buffer,
           .offset_bytes = value.layout.offset * float_bytes,
-          .bytes = base::checked_mul(tensor::volume(value.box), float_bytes)};
+          .bytes = base::checked_mul(tensor::volume(value.box), float_bytes),
+          .delivery = delivery};
 }
 
 std::vector<int> buffers_of(const Exchange& exchange) {
@@ -53,11 +54,21 @@ class Staging {
 
 }  // namespace
 
+bool Exchanges::may_stay(int peer, std::int64_t bytes) const {
+  return bytes >= setting_.least_bytes_in_place && bytes > 0 && shares_memory({peer});
+}
+
+bool Exchanges::shares_memory(const std::vector<int>& ranks) const {
+  const std::vector<int>& sharing = setting_.sharing_ranks;
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [&](int rank) { return std::find(sharing.begin(), sharing.end(), rank) != sharing.end(); });
+}
+
 Pending Exchanges::start(const std::string& name, Kind kind, const PeerValues& sends, const PeerValues& receives,
                          const Options& options) {
   const int tag = tag_++;
   if (sends.empty() && receives.empty()) return {};
-  Exchange exchange{.name = name, .kind = kind, .tag = tag, .sends = {}, .receives = {}, .in_place = options.in_place};
+  Exchange exchange{.name = name, .kind = kind, .tag = tag, .sends = {}, .receives = {}};
   Pending pending;
 
   Staging packed;
@@ -72,29 +83,52 @@ Pending Exchanges::start(const std::string& name, Kind kind, const PeerValues& s
                                            model::CopyTask{.src = value.layout, .dst = from.layout},
                                            {value.buffer, from.buffer}));
     }
-    exchange.sends.push_back(message_of(peer, from));
+    exchange.sends.push_back(message_of(peer, from, delivery(peer, value, options)));
   }
   if (!packing.empty()) emitter_.add_buffer(name + ".packed", packed.bytes());
   emitter_.emit(std::move(packing));
 
-  Staging arrived;
-  const int arrived_buffer = static_cast<int>(schedule_.buffers.size());
-  for (const auto& [peer, value] : receives) {
-    Value into = value;
-    if (options.accumulate || !is_contiguous(value)) {
-      into = arrived.next(value.box);
-      into.buffer = arrived_buffer;
-      const model::CopyTask task{.accumulate = options.accumulate, .src = into.layout, .dst = value.layout};
-      pending.after.push_back(emitter_.make_step(emitter_.node(), options.accumulate ? "add_arrived" : "unpack", task,
-                                                 {into.buffer, value.buffer}));
-      pending.arrived.push_back(into);
-    }
-    exchange.receives.push_back(message_of(peer, into));
+  const std::vector<Value> places = add_places(name, receives, options);
+  for (std::size_t i = 0; i < receives.size(); ++i) {
+    const auto& [peer, value] = receives[i];
+    exchange.receives.push_back(message_of(peer, places[i], delivery(peer, value, options)));
+    if (places[i].buffer == value.buffer) continue;
+    const model::CopyTask task{.accumulate = options.accumulate, .src = places[i].layout, .dst = value.layout};
+    pending.after.push_back(emitter_.make_step(emitter_.node(), options.accumulate ? "add_arrived" : "unpack", task,
+                                               {places[i].buffer, value.buffer}));
+    pending.arrived.push_back(places[i]);
   }
-  if (!pending.after.empty()) emitter_.add_buffer(name + ".arrived", arrived.bytes());
 
   pending.exchange = start(std::move(exchange));
   return pending;
+}
+
+Delivery Exchanges::delivery(int peer, const Value& value, const Options& options) const {
+  const bool moves = options.delivery == Delivery::in_place && !may_stay(peer, message_of(peer, value).bytes);
+  return moves ? Delivery::moved : options.delivery;
+}
+
+/// Where each message is received: where it is wanted, or, if it cannot be received there, in a buffer for all such
+/// messages, or in the memory of its sender.
+std::vector<Value> Exchanges::add_places(const std::string& name, const PeerValues& receives, const Options& options) {
+  std::vector<Value> places;
+  Staging arrived;
+  for (const auto& [peer, value] : receives) {
+    if (delivery(peer, value, options) == Delivery::in_place) {
+      Staging kept;
+      places.push_back(kept.next(value.box));
+      places.back().buffer = emitter_.add_buffer(name + ".at_rank_" + std::to_string(peer), kept.bytes());
+      emitter_.buffer(places.back().buffer).keeper = peer;
+    } else {
+      places.push_back(options.accumulate || !is_contiguous(value) ? arrived.next(value.box) : value);
+    }
+  }
+  if (arrived.bytes() == 0) return places;
+  const int buffer = emitter_.add_buffer(name + ".arrived", arrived.bytes());
+  for (Value& place : places) {
+    if (place.buffer < 0) place.buffer = buffer;
+  }
+  return places;
 }
 
 int Exchanges::start(Exchange exchange) {

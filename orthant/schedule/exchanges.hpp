@@ -32,6 +32,9 @@ class Exchanges {
     int rank = 0;
     /// Ranks of other stages take what they are sent when they come to it, which may be much later.
     bool has_stages = false;
+    // See LowerOptions.
+    std::vector<int> sharing_ranks{};
+    std::int64_t least_bytes_in_place = 0;
   };
 
   Exchanges(Emitter& emitter, Schedule& schedule, const Setting& setting)
@@ -41,10 +44,14 @@ class Exchanges {
   void set_tag(int tag) { tag_ = tag; }
   void set_micro_batch(int micro_batch) { micro_batch_ = micro_batch; }
 
+  /// True if so many bytes in shared memory need not move to the peer, who can read them here.
+  [[nodiscard]] bool may_stay(int peer, std::int64_t bytes) const;
+  [[nodiscard]] bool shares_memory(const std::vector<int>& ranks) const;
+
   /// How the messages of an exchange are received, and whether they stay where they are.
   struct Options {
-    bool accumulate = false;  ///< what arrives is added to what is there
-    bool in_place = false;    ///< see Exchange
+    bool accumulate = false;              ///< what arrives is added to what is there
+    Delivery delivery = Delivery::moved;  ///< `in_place`: of those that may stay
   };
   /// Packs what is not contiguous and emits the start. What arrives where memory is not contiguous, or is to be added
   /// to what is there, goes through a buffer of its own: finish() takes it from there.
@@ -84,6 +91,9 @@ class Exchanges {
     Phase phase = Phase::forward;
     Pending pending;
   };
+
+  [[nodiscard]] Delivery delivery(int peer, const Value& value, const Options& options) const;
+  std::vector<Value> add_places(const std::string& name, const PeerValues& receives, const Options& options);
 
   Emitter& emitter_;
   Schedule& schedule_;

@@ -16,7 +16,11 @@ Lowering::Lowering(const Analysis& analysis, int rank, const LowerOptions& optio
       rank_(rank),
       options_(options),
       emitter_(analysis.graph(), schedule_),
-      exchanges_(emitter_, schedule_, {.rank = rank, .has_stages = analysis.has_stages()}),
+      exchanges_(emitter_, schedule_,
+                 {.rank = rank,
+                  .has_stages = analysis.has_stages(),
+                  .sharing_ranks = options.sharing_ranks,
+                  .least_bytes_in_place = options.least_bytes_in_place}),
       parameters_(analysis, rank, options_, emitter_, exchanges_, schedule_),
       tags_(tags_of(analysis)) {
   const std::size_t nodes = analysis.graph().nodes.size();

@@ -1,6 +1,8 @@
 #include "orthant/schedule/parameters.hpp"
 
 #include "orthant/base/checked.hpp"
+#include "orthant/base/error.hpp"
+#include "orthant/model/argument_positions.hpp"
 
 #include <algorithm>
 
@@ -86,8 +88,10 @@ void Parameters::declare_bucket(int index) {
   bucket.own = updated_by(bucket, static_cast<int>(place));
   bucket.value = emitter_.add_buffer(bucket.name + ".bucket", bytes, true);
   bucket.gradient = emitter_.add_buffer(bucket.name + ".bucket.gradient", bytes, !options_.update);
-  emitter_.buffer(bucket.value).shared = options_.update && bucket.holders.size() > 1;
-  emitter_.buffer(bucket.gradient).shared = bucket.holders.size() > 1 && reads_in_place();
+  bucket.tag = tags_.results(at(fillings_, index).members.front().parameter);
+  bucket.common = options_.update && bucket.holders.size() > 1 && exchanges_.shares_memory(bucket.holders);
+  emitter_.buffer(bucket.value).shared = bucket.common;
+  emitter_.buffer(bucket.gradient).shared = reads_in_place() && some_stay(bucket);
   const int states = options_.update ? model::state_count(options_.optimizer) : 0;
   const std::int64_t own_bytes = (bucket.own.hi - bucket.own.lo) * float_bytes;
   for (int i = 0; i < states; ++i)
@@ -150,9 +154,9 @@ void Parameters::reduce(int unit) {
     }
     const auto [mine, theirs] = parts_of(bucket, bucket.gradient);
     exchanges_.set_tag(tags_.gradients(at(fillings_, b).members.front().parameter));
-    const bool in_place = emitter_.buffer(bucket.gradient).shared;
+    const Delivery delivery = reads_in_place() ? Delivery::in_place : Delivery::moved;
     reducing_.emplace_back(b, exchanges_.start(bucket.name + ".reduce", Kind::gradient, theirs, mine,
-                                               {.accumulate = true, .in_place = in_place}));
+                                               {.accumulate = true, .delivery = delivery}));
     finish_reductions(1);
   }
 }
@@ -172,9 +176,10 @@ void Parameters::finish_reductions(std::size_t in_flight) {
     }
     if (options_.update) update(bucket, arrived);
     const auto [mine, theirs] = parts_of(bucket, options_.update ? bucket.value : bucket.gradient);
-    exchanges_.set_tag(tags_.results(at(fillings_, b).members.front().parameter));
+    exchanges_.set_tag(bucket.tag);
     const Kind kind = options_.update ? Kind::weights : Kind::gradient;
-    spreading_.push_back(exchanges_.start(bucket.name + ".spread", kind, mine, theirs, {}));
+    const Delivery delivery = bucket.common ? Delivery::common : Delivery::moved;
+    spreading_.push_back(exchanges_.start(bucket.name + ".spread", kind, mine, theirs, {.delivery = delivery}));
   }
 }
 
@@ -194,6 +199,16 @@ bool Parameters::reads_in_place() const {
            return static_cast<int>(entry.holders.size()) == analysis_.plan().ranks &&
                   analysis_.planned(entry.parameter.node).grid.n == analysis_.plan().ranks;
          });
+}
+
+/// True if another holder reads its part of the bucket's gradient in the memory of this rank.
+bool Parameters::some_stay(const Bucket& bucket) const {
+  for (int place = 0; place < static_cast<int>(bucket.holders.size()); ++place) {
+    const tensor::Range items = updated_by(bucket, place);
+    const int peer = at(bucket.holders, place);
+    if (peer != rank_ && exchanges_.may_stay(peer, (items.hi - items.lo) * float_bytes)) return true;
+  }
+  return false;
 }
 
 /// Lets the memory of gradients that other ranks read in place be used again after the finish that was just emitted,
@@ -220,15 +235,21 @@ void Parameters::update(const Bucket& bucket, const std::vector<Value>& arrived)
   const std::int64_t count = bucket.own.hi - bucket.own.lo;
   if (count > 0) {
     const std::int64_t offset = bucket.own.lo * float_bytes;
-    std::vector<int> arguments{bucket.value, bucket.gradient, -1, -1};
+    std::vector<int> arguments{bucket.value, bucket.gradient};
     if (bucket.holders.size() > 1) {
       arguments[0] = emitter_.add_piece(bucket.name + ".own", bucket.value, offset, count * float_bytes);
       arguments[1] = emitter_.add_piece(bucket.name + ".own.gradient", bucket.gradient, offset, count * float_bytes);
     }
-    std::copy(bucket.state.begin(), bucket.state.end(), arguments.begin() + 2);
+    arguments.insert(arguments.end(), bucket.state.begin(), bucket.state.end());
+    if (arguments.size() > model::at::update::arrived)
+      base::fail(base::Exit::internal, "{} states of an optimizer; an update takes {}; please report this",
+                 bucket.state.size(), model::at::update::arrived - model::at::update::state0);
+    arguments.resize(model::at::update::arrived, -1);
     for (const Value& part : arrived) {
-      arguments.push_back(emitter_.add_piece(bucket.name + ".arrived", part.buffer, part.layout.offset * float_bytes,
-                                             count * float_bytes));
+      const bool kept = emitter_.buffer(part.buffer).keeper >= 0;
+      arguments.push_back(kept ? part.buffer
+                               : emitter_.add_piece(bucket.name + ".arrived", part.buffer,
+                                                    part.layout.offset * float_bytes, count * float_bytes));
     }
     emitter_.emit({.name = bucket.name + ".update",
                    .node = emitter_.node(),

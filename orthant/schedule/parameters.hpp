@@ -35,6 +35,7 @@ class Parameters {
   void release_gradients(std::size_t count);
   void update(const Bucket& bucket, const std::vector<Value>& arrived);
   [[nodiscard]] bool reads_in_place() const;
+  [[nodiscard]] bool some_stay(const Bucket& bucket) const;
   [[nodiscard]] const ParameterBuffers* find(int node, model::Parameter::Role role) const;
   [[nodiscard]] std::pair<PeerValues, PeerValues> parts_of(const Bucket& bucket, int buffer) const;
 

@@ -105,7 +105,7 @@ Placement place(const Schedule& schedule, const std::vector<std::int64_t>& scrat
   Region own;
   for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
     const Buffer& buffer = schedule.buffers[i];
-    if (buffer.inside >= 0) continue;
+    if (buffer.inside >= 0 || buffer.keeper >= 0) continue;
     Region& region = buffer.shared ? shared : own;
     // Ranks that have memory in common have whole pages of it.
     const bool common = buffer.shared && buffer.persistent;

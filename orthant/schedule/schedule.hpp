@@ -34,11 +34,20 @@ std::int64_t flops(const Step& step);
 /// model::bytes_moved of the arguments that the step has; zero for messages.
 std::int64_t bytes_moved(const Step& step);
 
-/// A contiguous piece of a buffer that goes to or comes from another rank.
+/// What becomes of the bytes of a message. Where they stay, the receiver is only told that they are complete.
+enum class Delivery {
+  moved,     ///< to memory of the receiver
+  in_place,  ///< they stay in the sender's memory, where the receiver reads them
+  common     ///< the two ranks have the memory in common
+};
+
+/// A contiguous piece of a buffer that goes to or comes from another rank. What is received in place has a buffer of
+/// its own, with the sender as its `keeper`.
 struct Message {
   int peer = 0;
   int buffer = -1;
   std::int64_t offset_bytes = 0, bytes = 0;
+  Delivery delivery = Delivery::moved;
 };
 
 /// What a message is for; traffic is counted by it.
@@ -51,9 +60,6 @@ struct Exchange {
   Kind kind = Kind::halo;
   int tag = 0;
   std::vector<Message> sends, receives;
-  /// What is sent lies in shared buffers, here and with the others, and stays there until the receivers, as the
-  /// schedule knows, have read it: they need not copy it.
-  bool in_place = false;
 };
 
 /// A piece of the arena. Steps outside [first_step, last_step] may use its memory for something else.
@@ -61,7 +67,8 @@ struct Buffer {
   std::string name;
   std::int64_t bytes = 0;
   bool persistent = false;  ///< keeps its contents between runs: parameters, optimizer state, sources
-  bool shared = false;      ///< the ranks of this machine may read it
+  bool shared = false;      ///< ranks of this machine read it in place, or have it in common
+  int keeper = -1;  ///< the rank of this machine in whose memory it lies, if that is another one: it is only read
   int first_step = -1, last_step = -1;
   int inside = -1;  ///< the buffer this one is a piece of, from `offset_bytes` on; -1 if it has memory of its own
   std::int64_t offset_bytes = 0;
@@ -84,6 +91,8 @@ struct Bucket {
   std::vector<int> state{};
   std::int64_t items = 0;
   tensor::Range own{};  ///< items
+  bool common = false;  ///< the holders share a machine and have one memory for `value`
+  int tag = 0;          ///< of the exchange that spreads its results; it tells buckets apart on all ranks
 };
 
 /// A tensor that enters or leaves the step: the box of the mini-batch that this rank has, and where.
@@ -117,17 +126,24 @@ struct LowerOptions {
   bool update = true;           ///< false: forward and backward only; all holders of a parameter get its gradient
   bool input_gradient = false;  ///< also the gradient of the input
   bool keep_output = false;     ///< outputs and predictions keep their memory to the end of the run
+  /// Ranks that can read this rank's memory, and it theirs: those of its machine, itself among them. Nobody if empty.
+  std::vector<int> sharing_ranks{};
+  /// Smaller messages move even where they could be read in place: copying them is faster.
+  std::int64_t least_bytes_in_place = 64 << 10;
 };
 
 /// The steps of `rank` under `plan`.
 Schedule lower(const model::Graph& graph, const plan::Plan& plan, int rank, const LowerOptions& options);
 
-/// Bytes and messages that the rank sends in one step, of one kind.
+/// Messages that the rank sends in one step, of one kind, and their bytes: those that move, and those that stay where
+/// they are and are only announced.
 struct Volume {
-  std::int64_t messages = 0, bytes = 0;
+  std::int64_t messages = 0, bytes = 0, announced_bytes = 0;
   bool operator==(const Volume&) const = default;
 };
 Volume sent(const Schedule& schedule, Kind kind);
+/// Of one exchange.
+Volume sent(const Exchange& exchange);
 
 /// Where each buffer lies in the arena, and how large the arena is. Buffers whose lifetimes do not meet may share
 /// memory.

@@ -134,7 +134,7 @@ class Walk {
 
   void add_flight(int index, const Message& message, bool is_receive) {
     int until = flights_[static_cast<std::size_t>(index)].finish;
-    if (exchange(index).in_place && !is_receive) {
+    if (message.delivery == Delivery::in_place && !is_receive) {
       const int release = release_of(schedule_, message);
       if (release <= until) {
         mistakes_.push_back(fmt::format("{} is read in place by rank {}, and nothing says until when",
@@ -156,11 +156,20 @@ class Walk {
       const std::string what(touch.argument.position.name);
       if (touch.argument.access != Access::write) check_read(touch.root, touch.bytes, what);
       check_flight(touch.root, touch.bytes, writes, what);
+      if (writes) check_keeper(touch);
       if (writes) check_overlaps(touches, touch);
     }
     for (const Touch& touch : touches) {
       if (touch.argument.access != Access::read) written(touch.root).add(touch.bytes);
     }
+  }
+
+  /// What another rank keeps is only read.
+  void check_keeper(const Touch& target) {
+    const int keeper = buffer_of(schedule_, target.root).keeper;
+    if (keeper < 0) return;
+    mistakes_.push_back(fmt::format("step {}, {}: {} writes {}, which rank {} keeps", step_, step_name(),
+                                    target.argument.position.name, root_name(target.root), keeper));
   }
 
   void check_overlaps(const std::vector<Touch>& touches, const Touch& target) {
@@ -177,7 +186,7 @@ class Walk {
   /// Weights that ranks may have in common: who has sent the gradient of items that another one updates must not read
   /// them until their new values have come.
   void check_common_weights(const Bucket& bucket) {
-    if (!buffer_of(schedule_, bucket.value).shared) return;
+    if (!bucket.common) return;
     for (std::size_t i = 0; i < flights_.size(); ++i) {
       for (const Message& message : schedule_.exchanges[i].receives) {
         if (root_of(schedule_, message.buffer) != bucket.value) continue;

@@ -107,8 +107,8 @@ class Together {
                                       from.name, send.place.rank, send.message.bytes, receive.place.rank,
                                       receive.message.bytes, to.name, from.tag));
     }
-    if (from.in_place != to.in_place) {
-      mistakes_.push_back(fmt::format("{}: rank {} and rank {} do not agree that it is read in place", from.name,
+    if (send.message.delivery != receive.message.delivery) {
+      mistakes_.push_back(fmt::format("{}: rank {} and rank {} do not agree whether it moves", from.name,
                                       send.place.rank, receive.place.rank));
     }
     partners(send.place).push_back(receive.place);
@@ -174,7 +174,7 @@ class Together {
   /// started to send afterwards.
   void check_readers() {
     for (const Pair& pair : pairs_) {
-      if (!exchange(pair.send.place).in_place) continue;
+      if (pair.send.message.delivery != Delivery::in_place) continue;
       const int reader = pair.receive.place.rank;
       const int sender = pair.send.place.rank;
       const int read = last_read(reader, pair.receive.message);

@@ -19,14 +19,23 @@ std::int64_t bytes_moved(const Step& step) {
   return bytes;
 }
 
+Volume sent(const Exchange& exchange) {
+  Volume volume;
+  for (const Message& message : exchange.sends) {
+    ++volume.messages;
+    (message.delivery == Delivery::moved ? volume.bytes : volume.announced_bytes) += message.bytes;
+  }
+  return volume;
+}
+
 Volume sent(const Schedule& schedule, Kind kind) {
   Volume volume;
   for (const Exchange& exchange : schedule.exchanges) {
     if (exchange.kind != kind) continue;
-    for (const Message& message : exchange.sends) {
-      ++volume.messages;
-      volume.bytes += message.bytes;
-    }
+    const Volume one = sent(exchange);
+    volume.messages += one.messages;
+    volume.bytes += one.bytes;
+    volume.announced_bytes += one.announced_bytes;
   }
   return volume;
 }

@@ -174,11 +174,16 @@ struct Pages {
   [[nodiscard]] std::span<float> floats(std::size_t first, std::size_t count) const {
     return {reinterpret_cast<float*>(memory) + first, count};
   }
-  [[nodiscard]] Message message_of(int peer, std::span<float> items, Sharing sharing) const {
+  [[nodiscard]] static Message announced(int peer, std::span<float> items) {
     Message one = message(peer, items, 4);
-    one.sharing = sharing;
-    one.pages = pages.get();
+    one.announced = true;
     return one;
+  }
+  /// Collective. What another rank has at the same place, to read.
+  [[nodiscard]] SharedView view(int peer, std::span<const float> items) const {
+    const std::vector<SharedPages::Place> all =
+        all_gather(ranks(), pages->place_of(items.data(), static_cast<std::int64_t>(items.size_bytes())));
+    return ranks().view(peer, all[static_cast<std::size_t>(peer)]);
   }
 };
 
@@ -192,26 +197,37 @@ TEST(Exchange, SharedMemoryIsThereForTheRanksOfAMachine) {
   EXPECT_TRUE(std::all_of(pages.memory, pages.memory + Pages::bytes, [](std::byte b) { return b == std::byte{0}; }));
 }
 
-TEST(Exchange, MessagesInPlaceAreReadWhereTheyAre) {
+TEST(Exchange, RanksOfAMachineShareMemory) {
+  std::vector<int> all(static_cast<std::size_t>(ranks().size()));
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(ranks().sharing_ranks(), all);
+}
+
+/// Each rank announces what it wrote, and the others read it in its memory.
+TEST(Exchange, AnnouncedMessagesAreReadWhereTheyAre) {
   Comm& comm = ranks();
+  if (comm.size() == 1) return;
   const Pages pages;
-  // Odd places; sizes from one float to more than a page, some so small that they are copied.
-  for (const std::size_t count : {1, 1023, 16383, 16384, 16385, 100'003}) {
-    std::vector<std::vector<float>> bound(static_cast<std::size_t>(comm.size()), std::vector<float>(count));
+  // Odd places; sizes from one float to more than a page.
+  for (const std::size_t count : {1, 1023, 16385, 100'003}) {
+    const std::span<float> mine = pages.floats(7, count);
     std::vector<Message> sends;
     std::vector<Message> receives;
+    std::vector<SharedView> views;
     for (int peer = 0; peer < comm.size(); ++peer) {
+      SharedView view = pages.view(peer, mine);
       if (peer == comm.rank()) continue;
-      sends.push_back(pages.message_of(peer, pages.floats(7, count), Sharing::in_place));
-      receives.push_back(pages.message_of(peer, bound[static_cast<std::size_t>(peer)], Sharing::in_place));
+      views.push_back(std::move(view));
+      sends.push_back(Pages::announced(peer, mine));
+      receives.push_back(Pages::announced(peer, mine));
+      receives.back().data = nullptr;
     }
-    const std::string kind = "in place " + std::to_string(count);
+    const std::string kind = "announced " + std::to_string(count);
     const auto transfer = comm.bind(sends, receives, kind.c_str());
     std::int64_t before = 0;
     for (int turn = 0; turn < 6; ++turn) {
       comm.barrier();  // all have read what was there
       if (turn == 2) before = allocations;
-      const std::span<float> mine = pages.floats(7, count);
       for (std::size_t i = 0; i < count; ++i) mine[i] = item_of(turn, comm.rank(), i);
       transfer->start();
       if (turn % 2 == 0) {
@@ -220,8 +236,7 @@ TEST(Exchange, MessagesInPlaceAreReadWhereTheyAre) {
         while (!transfer->test()) comm.progress();
       }
       for (std::size_t k = 0; k < receives.size(); ++k) {
-        const auto* items = static_cast<const float*>(transfer->arrived(k));
-        EXPECT_EQ(items == receives[k].data, count < 16384);
+        const auto* items = reinterpret_cast<const float*>(views[k].data());
         std::size_t wrong = 0;
         for (std::size_t i = 0; i < count; ++i) wrong += items[i] == item_of(turn, receives[k].peer, i) ? 0 : 1;
         EXPECT_EQ(wrong, 0U) << count << " floats from rank " << receives[k].peer << " in turn " << turn;
@@ -229,64 +244,55 @@ TEST(Exchange, MessagesInPlaceAreReadWhereTheyAre) {
       EXPECT_EQ(transfer->outstanding(), "");
     }
     EXPECT_EQ(allocations - before, 0);
-    EXPECT_EQ(comm.traffic().at(kind), (Traffic{.messages = 6 * static_cast<std::int64_t>(sends.size()),
-                                                .bytes = 24 * static_cast<std::int64_t>(sends.size() * count)}));
+    const auto messages = 6 * static_cast<std::int64_t>(sends.size());
+    EXPECT_EQ(comm.traffic().at(kind), (Traffic{.messages = messages,
+                                                .bytes = 0,
+                                                .announced_bytes = 4 * messages * static_cast<std::int64_t>(count)}));
     comm.barrier();
   }
 }
 
-/// What the sender writes later is seen without another message: what arrived is the sender's memory, not a copy.
-TEST(Exchange, MessagesInPlaceAreViewsOfTheSendersMemory) {
+/// What the sender writes later is seen without a message: a view is the sender's memory, not a copy.
+TEST(Exchange, ViewsAreTheMemoryOfAnotherRank) {
   Comm& comm = ranks();
+  if (comm.size() == 1) return;
   const Pages pages;
   const std::span<float> mine = pages.floats(5, 50'000);
-  std::vector<std::vector<float>> bound(static_cast<std::size_t>(comm.size()), std::vector<float>(mine.size()));
-  std::vector<Message> sends;
-  std::vector<Message> receives;
-  for (int peer = 0; peer < comm.size(); ++peer) {
-    if (peer == comm.rank()) continue;
-    sends.push_back(pages.message_of(peer, mine, Sharing::in_place));
-    receives.push_back(pages.message_of(peer, bound[static_cast<std::size_t>(peer)], Sharing::in_place));
+  std::vector<SharedView> views;
+  for (int peer = 0; peer < comm.size(); ++peer) views.push_back(pages.view(peer, mine));
+  for (int turn = 0; turn < 2; ++turn) {
+    for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = item_of(turn, comm.rank(), i);
+    comm.barrier();
+    for (int peer = 0; peer < comm.size(); ++peer) {
+      const auto* items = reinterpret_cast<const float*>(views[static_cast<std::size_t>(peer)].data());
+      std::size_t stale = 0;
+      for (std::size_t i = 0; i < mine.size(); ++i) stale += items[i] == item_of(turn, peer, i) ? 0 : 1;
+      EXPECT_EQ(stale, 0U) << "from rank " << peer;
+    }
+    comm.barrier();
   }
-  const auto transfer = comm.bind(sends, receives, "views");
-  transfer->start();
-  transfer->wait();
-  comm.barrier();
-  for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = item_of(1, comm.rank(), i);
-  comm.barrier();
-  for (std::size_t k = 0; k < receives.size(); ++k) {
-    const auto* items = static_cast<const float*>(transfer->arrived(k));
-    std::size_t stale = 0;
-    for (std::size_t i = 0; i < mine.size(); ++i) stale += items[i] == item_of(1, receives[k].peer, i) ? 0 : 1;
-    EXPECT_EQ(stale, 0U) << "from rank " << receives[k].peer;
-  }
-  comm.barrier();
 }
 
-TEST(Exchange, SizesThatDifferInPlaceAreFound) {
+TEST(Exchange, AnnouncedSizesThatDifferAreFound) {
   Comm& comm = ranks();
-  const Pages pages;
-  std::vector<float> bound(30'000);
+  std::vector<float> items(30'000);
   if (comm.size() > 1 && comm.rank() == 0) {
-    const Message one = pages.message_of(1, pages.floats(0, 20'000), Sharing::in_place);
-    const auto transfer = comm.bind({&one, 1}, {}, "in place");
+    const Message one = Pages::announced(1, std::span(items).first(20'000));
+    const auto transfer = comm.bind({&one, 1}, {}, "announced");
     transfer->start();
     transfer->wait();
   } else if (comm.rank() == 1) {
-    const Message one = pages.message_of(0, bound, Sharing::in_place);
-    const auto transfer = comm.bind({}, {&one, 1}, "in place");
+    const Message one = Pages::announced(0, items);
+    const auto transfer = comm.bind({}, {&one, 1}, "announced");
     transfer->start();
     EXPECT_THROW(transfer->wait(), base::Error);
   }
   comm.barrier();
 }
 
-TEST(Exchange, RanksThatUniteHaveMemoryInCommon) {
+TEST(Exchange, RanksCanHaveMemoryInCommon) {
   Comm& comm = ranks();
-  std::vector<int> all(static_cast<std::size_t>(comm.size()));
-  std::iota(all.begin(), all.end(), 0);
-  EXPECT_EQ(comm.can_unite(all), comm.size() > 1);
-  EXPECT_FALSE(comm.can_unite(std::array{comm.rank()}));
+  const std::vector<int> all = comm.sharing_ranks();
   if (comm.size() == 1) return;
   const Pages pages;
   const auto count = static_cast<std::size_t>(comm.size());
@@ -294,11 +300,13 @@ TEST(Exchange, RanksThatUniteHaveMemoryInCommon) {
   pages.floats(8192, 1)[0] = static_cast<float>(comm.rank());
   comm.barrier();
 
-  comm.unite(all, *pages.pages, std::as_writable_bytes(pages.floats(0, 4096)));
+  const std::span<std::byte> common = std::as_writable_bytes(pages.floats(0, 4096));
+  const auto places = all_gather(comm, pages.pages->place_of(common.data(), static_cast<std::int64_t>(common.size())));
+  if (comm.rank() > 0) comm.map(0, places.front(), common);
   comm.barrier();
 
   EXPECT_EQ(pages.floats(4095, 1)[0], 0);                                // the first rank's
-  EXPECT_EQ(pages.floats(8192, 1)[0], static_cast<float>(comm.rank()));  // not united
+  EXPECT_EQ(pages.floats(8192, 1)[0], static_cast<float>(comm.rank()));  // a page of its own
   comm.barrier();
   // Whatever one rank writes is there for all of them, without any message.
   for (const int writer : all) {
@@ -314,8 +322,8 @@ TEST(Exchange, RanksThatUniteHaveMemoryInCommon) {
   const auto mine = static_cast<std::size_t>(comm.rank());
   for (const int peer : all) {
     if (peer == comm.rank()) continue;
-    sends.push_back(pages.message_of(peer, pages.floats(mine, 1), Sharing::common));
-    receives.push_back(pages.message_of(peer, pages.floats(static_cast<std::size_t>(peer), 1), Sharing::common));
+    sends.push_back(Pages::announced(peer, pages.floats(mine, 1)));
+    receives.push_back(Pages::announced(peer, pages.floats(static_cast<std::size_t>(peer), 1)));
   }
   const auto transfer = comm.bind(sends, receives, "common");
   for (int turn = 1; turn < 20; ++turn) {
@@ -326,7 +334,8 @@ TEST(Exchange, RanksThatUniteHaveMemoryInCommon) {
       EXPECT_EQ(pages.floats(rank, 1)[0], item_of(turn, static_cast<int>(rank), 0));
     comm.barrier();
   }
-  EXPECT_EQ(comm.traffic().at("common").bytes, 19 * 4 * (comm.size() - 1));
+  EXPECT_EQ(comm.traffic().at("common").announced_bytes, 19 * 4 * (comm.size() - 1));
+  EXPECT_EQ(comm.traffic().at("common").bytes, 0);
 }
 
 TEST(Exchange, BroadcastReachesAll) {

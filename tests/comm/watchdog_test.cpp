@@ -22,7 +22,6 @@ class Stuck final : public Transfer {
   void start() override {}
   bool test() override { return false; }
   void wait() override { std::this_thread::sleep_for(std::chrono::hours(1)); }
-  [[nodiscard]] const void* arrived(std::size_t /*receive*/) const override { return nullptr; }
   [[nodiscard]] std::string outstanding() const override { return "nothing from rank 1"; }
 };
 

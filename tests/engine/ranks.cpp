@@ -170,6 +170,7 @@ void expect_traffic_as_scheduled(const comm::Comm& comm, const schedule::Schedul
     const comm::Traffic measured = found == counted.end() ? comm::Traffic{} : found->second;
     EXPECT_EQ(measured.messages, said.messages * runs) << schedule::name_of(kind);
     EXPECT_EQ(measured.bytes, said.bytes * runs) << schedule::name_of(kind);
+    EXPECT_EQ(measured.announced_bytes, said.announced_bytes * runs) << schedule::name_of(kind);
   }
 }
 
@@ -226,10 +227,14 @@ void check_arguments(const schedule::Schedule& schedule) {
 
 /// The schedules of all ranks. Throws if something is wrong with them.
 std::vector<schedule::Schedule> lower_all(const model::Graph& graph, const plan::Plan& plan,
-                                          const schedule::LowerOptions& options) {
+                                          const RanksOptions& options) {
   std::vector<schedule::Schedule> ranks;
   for (int rank = 0; rank < plan.ranks; ++rank) {
-    ranks.push_back(schedule::lower(graph, plan, rank, options));
+    schedule::LowerOptions own = options.lower;
+    for (int other = 0; other < plan.ranks; ++other) {
+      if (other / options.ranks_per_machine == rank / options.ranks_per_machine) own.sharing_ranks.push_back(other);
+    }
+    ranks.push_back(schedule::lower(graph, plan, rank, own));
     check_bounds(ranks.back());
     check_arguments(ranks.back());
   }
@@ -253,7 +258,7 @@ struct InterpreterMemory {
 }  // namespace
 
 Outcome run_in_double(const model::Graph& graph, const RanksOptions& options) {
-  Interpreter interpreter(std::move(lower_all(graph, plan::serial_plan(graph), options.lower).front()));
+  Interpreter interpreter(std::move(lower_all(graph, plan::serial_plan(graph), options).front()));
   const InterpreterMemory memory{interpreter};
   fill(interpreter.schedule(), memory, graph, options);
   Outcome outcome;
@@ -268,7 +273,7 @@ Outcome run_in_double(const model::Graph& graph, const RanksOptions& options) {
 Outcome run_ranks(const model::Graph& graph, const plan::Plan& plan, const RanksOptions& options) {
   Outcome outcome;
   std::mutex mutex;
-  std::vector<schedule::Schedule> schedules = lower_all(graph, plan, options.lower);
+  std::vector<schedule::Schedule> schedules = lower_all(graph, plan, options);
   run_threads(plan.ranks, [&](comm::Comm& comm) {
     schedule::Schedule& schedule = schedules[static_cast<std::size_t>(comm.rank())];
     engine::Engine engine(std::move(schedule), comm, {.threads = 1, .before_allocation = {}});

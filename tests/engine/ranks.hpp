@@ -28,6 +28,7 @@ struct RanksOptions {
   int runs = 1;
   double learning_rate = 0.01;
   schedule::LowerOptions lower{};
+  int ranks_per_machine = 1 << 20;  ///< those of one machine share memory
 };
 
 /// Runs `graph` under `plan` with as many threads as it has ranks, each with an Engine of its own. Fails (as a gtest

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 namespace orthant::schedule {
 namespace {
@@ -130,16 +131,27 @@ int finish_of(const Schedule& schedule, const std::string& name) {
   return static_cast<int>(found - schedule.steps.begin());
 }
 
+/// How the messages of the exchanges with this ending are delivered.
+std::set<Delivery> deliveries(const Schedule& schedule, const std::string& ending) {
+  std::set<Delivery> found;
+  for (const Exchange& exchange : schedule.exchanges) {
+    if (!exchange.name.ends_with(ending)) continue;
+    for (const Message& message : exchange.sends) found.insert(message.delivery);
+    for (const Message& message : exchange.receives) found.insert(message.delivery);
+  }
+  return found;
+}
+
 /// Six convolutions, each of more than a bucket.
-model::Graph six_buckets() {
-  GraphBuilder builder("net", 3, {.n = 2, .c = 144, .d = 4, .h = 4, .w = 4});
+model::Graph six_buckets(std::int64_t samples = 2) {
+  GraphBuilder builder("net", 3, {.n = samples, .c = 144, .d = 4, .h = 4, .w = 4});
   for (int i = 0; i < 6; ++i) builder.add("conv" + std::to_string(i), conv3(144));
   return builder.finish(mse);
 }
 
 TEST(Lower, GradientsThatOthersReadInPlaceStayUntilTheyHave) {
   const model::Graph graph = six_buckets();
-  const Schedule schedule = lower_verified(graph, plan::make_plan(graph, "data", 2), 1, {});
+  const Schedule schedule = lower_verified(graph, plan::make_plan(graph, "data", 2), 1, {.sharing_ranks = {0, 1}});
 
   ASSERT_EQ(schedule.buckets.size(), 6U);
   for (std::size_t b = 0; b < 6; ++b) {
@@ -151,17 +163,47 @@ TEST(Lower, GradientsThatOthersReadInPlaceStayUntilTheyHave) {
     EXPECT_TRUE(b >= 4 || gradient.last_step == read) << bucket.name << " stays longer than needed";
     EXPECT_TRUE(gradient.shared);
   }
-  for (const Exchange& exchange : schedule.exchanges) EXPECT_EQ(exchange.in_place, exchange.name.ends_with(".reduce"));
+  EXPECT_EQ(deliveries(schedule, ".reduce"), (std::set{Delivery::in_place}));
+  EXPECT_EQ(deliveries(schedule, ".spread"), (std::set{Delivery::common}));
+  EXPECT_EQ(sent(schedule, Kind::gradient).bytes, 0);
+  EXPECT_EQ(sent(schedule, Kind::weights).bytes, 0);
+  EXPECT_EQ(sent(schedule, Kind::gradient).announced_bytes, sent(schedule, Kind::weights).announced_bytes);
+}
+
+TEST(Lower, OnlyRanksOfOneMachineReadEachOthersGradients) {
+  const model::Graph graph = six_buckets(4);
+  const Schedule schedule = lower_verified(graph, plan::make_plan(graph, "data", 4), 1, {.sharing_ranks = {0, 1}});
+
+  for (const Exchange& exchange : schedule.exchanges) {
+    for (const auto* list : {&exchange.sends, &exchange.receives}) {
+      for (const Message& message : *list) {
+        const bool stays = exchange.name.ends_with(".reduce") && message.peer == 0;
+        EXPECT_EQ(message.delivery, stays ? Delivery::in_place : Delivery::moved) << exchange.name;
+      }
+    }
+  }
+  for (const Bucket& bucket : schedule.buckets) EXPECT_FALSE(bucket.common) << "two machines have no memory in common";
+}
+
+TEST(Lower, SmallGradientsMoveAndWeightsAreStillCommon) {
+  GraphBuilder builder("net", 3, {.n = 2, .c = 2, .d = 4, .h = 4, .w = 4});
+  builder.add("conv", conv3(4));
+  const model::Graph graph = builder.finish(mse);
+  const Schedule schedule = lower_verified(graph, plan::make_plan(graph, "data", 2), 0, {.sharing_ranks = {0, 1}});
+
+  EXPECT_EQ(deliveries(schedule, ".reduce"), (std::set{Delivery::moved}));
+  EXPECT_EQ(deliveries(schedule, ".spread"), (std::set{Delivery::common}));
 }
 
 // Ranks that have other buckets, too, may be anywhere else when a gradient comes.
 TEST(Lower, GradientsOfShardsAreNotReadInPlace) {
   const model::Graph graph = six_buckets();
-  const Schedule schedule = lower_verified(graph, plan::make_plan(graph, "data+filter", 4), 1, {});
+  const Schedule schedule =
+      lower_verified(graph, plan::make_plan(graph, "data+filter", 4), 1, {.sharing_ranks = {0, 1, 2, 3}});
 
   EXPECT_TRUE(std::any_of(schedule.exchanges.begin(), schedule.exchanges.end(),
                           [](const Exchange& exchange) { return exchange.kind == Kind::gradient; }));
-  for (const Exchange& exchange : schedule.exchanges) EXPECT_FALSE(exchange.in_place) << exchange.name;
+  EXPECT_EQ(deliveries(schedule, ".reduce"), (std::set{Delivery::moved}));
 }
 
 /// A pooling of three cells reads one of the rank before it: that rank goes on when it has sent it, the other one when

@@ -26,10 +26,12 @@ inline model::Graph small_network() {
   return builder.finish({.terms = {{}}});
 }
 
-/// The schedules of all ranks under a compact grid.
-inline std::vector<Schedule> lowered(const std::string& grid, const LowerOptions& options = {}) {
+/// The schedules of all ranks under a compact grid, on one machine.
+inline std::vector<Schedule> lowered(const std::string& grid, LowerOptions options = {}) {
   const model::Graph graph = small_network();
   const plan::Plan plan = plan::make_plan(graph, plan::parse_grid(grid));
+  options.least_bytes_in_place = 0;
+  for (int rank = 0; rank < plan.ranks; ++rank) options.sharing_ranks.push_back(rank);
   std::vector<Schedule> schedules;
   for (int rank = 0; rank < plan.ranks; ++rank) schedules.push_back(lower(graph, plan, rank, options));
   return schedules;

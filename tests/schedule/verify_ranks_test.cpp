@@ -98,8 +98,8 @@ TEST(VerifyRanks, FindsACycleOfThree) {
 
 TEST(VerifyRanks, FindsThatOnlyOneSideReadsInPlace) {
   std::vector<Schedule> ranks = lowered("n2");
-  named(ranks[0].exchanges, "dense.weight.reduce").in_place = false;
-  EXPECT_TRUE(finds(verify(ranks), "dense.weight.reduce: rank 0 and rank 1 do not agree that it is read in place"));
+  named(ranks[0].exchanges, "dense.weight.reduce").sends.front().delivery = Delivery::moved;
+  EXPECT_TRUE(finds(verify(ranks), "dense.weight.reduce: rank 0 and rank 1 do not agree whether it moves"));
 }
 
 TEST(VerifyRanks, FindsGradientsThatGoBeforeTheyAreRead) {
@@ -109,7 +109,7 @@ TEST(VerifyRanks, FindsGradientsThatGoBeforeTheyAreRead) {
   insert_behind(ranks[1],
                 {.name = "extra",
                  .work = model::CopyTask{.src = one, .dst = one},
-                 .arguments = {buffer_index(ranks[1], "dense.weight.reduce.arrived"), buffer_index(ranks[1], "a")}},
+                 .arguments = {buffer_index(ranks[1], "dense.weight.reduce.at_rank_0"), buffer_index(ranks[1], "a")}},
                 "dense.weight.spread.start");
   EXPECT_TRUE(finds(verify(ranks), "rank 0 may write over dense.weight.bucket.gradient after step"));
 }

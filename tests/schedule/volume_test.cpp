@@ -12,7 +12,7 @@ namespace orthant::schedule {
 
 /// For the messages of failed expectations.
 inline void PrintTo(const Volume& volume, std::ostream* out) {
-  *out << volume.bytes << " bytes in " << volume.messages << " messages";
+  *out << volume.bytes << " bytes (" << volume.announced_bytes << " announced) in " << volume.messages << " messages";
 }
 
 namespace {

@@ -3,12 +3,15 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 namespace orthant::test {
@@ -38,8 +41,8 @@ struct Post {
   std::span<std::byte> memory;
   std::vector<std::byte> copy{};  ///< a send's bytes as they were at start, or what arrived for a receive
   bool matched = false;
-  bool in_place = false;
-  const std::byte* seen = nullptr;  ///< for a receive in place: the sender's memory
+  bool announced = false;
+  std::size_t bytes = 0;  ///< of the message, which has no memory of its own where it is announced and received
 };
 
 struct Channel {
@@ -161,12 +164,14 @@ class World {
 
   void match(Post& send, Post& receive) {
     const auto& [bound, source, destination, tag] = send.key;
-    if (send.copy.size() != receive.memory.size()) {
-      fail(Exit::disagreement, "rank {} sends {} bytes to rank {}, which expects {} (tag {})", source, send.copy.size(),
-           destination, receive.memory.size(), tag);
+    if (send.bytes != receive.bytes) {
+      fail(Exit::disagreement, "rank {} sends {} bytes to rank {}, which expects {} (tag {})", source, send.bytes,
+           destination, receive.bytes, tag);
     }
-    receive.copy = send.copy;
-    receive.seen = receive.in_place ? send.memory.data() : nullptr;
+    if (send.announced != receive.announced)
+      fail(Exit::disagreement, "rank {} and rank {} do not agree whether a message moves (tag {})", source, destination,
+           tag);
+    if (!receive.announced) receive.copy = send.copy;
     send.matched = receive.matched = true;
     changed_[static_cast<std::size_t>(source)].notify_one();
     changed_[static_cast<std::size_t>(destination)].notify_one();
@@ -212,16 +217,17 @@ class ThreadTransfer final : public comm::Transfer {
   ThreadTransfer(const Owner& owner, std::span<const Message> sends, std::span<const Message> receives)
       : owner_(owner) {
     const auto post = [&](const Message& message, int source, int destination) {
+      const auto bytes = static_cast<std::size_t>(message.bytes);
+      const bool has_memory = !(message.announced && destination == owner.rank);
       return Post{.key = {owner.bound, source, destination, message.tag},
-                  .memory = {static_cast<std::byte*>(message.data), static_cast<std::size_t>(message.bytes)},
-                  .in_place = message.sharing == comm::Sharing::in_place};
+                  .memory = {static_cast<std::byte*>(message.data), has_memory ? bytes : 0},
+                  .announced = message.announced,
+                  .bytes = bytes};
     };
     for (const Message& message : sends)
       if (message.bytes > 0) sends_.push_back(post(message, owner.rank, message.peer));
-    for (const Message& message : receives) {
-      index_.push_back(receives_.size());
+    for (const Message& message : receives)
       if (message.bytes > 0) receives_.push_back(post(message, message.peer, owner.rank));
-    }
   }
 
   ~ThreadTransfer() override {
@@ -254,7 +260,7 @@ class ThreadTransfer final : public comm::Transfer {
     for (Post& post : sends_) {
       owner_.world.post_send(post);
       ++owner_.traffic.messages;
-      owner_.traffic.bytes += static_cast<std::int64_t>(post.memory.size());
+      (post.announced ? owner_.traffic.announced_bytes : owner_.traffic.bytes) += static_cast<std::int64_t>(post.bytes);
     }
   }
 
@@ -283,17 +289,12 @@ class ThreadTransfer final : public comm::Transfer {
     deliver();
   }
 
-  [[nodiscard]] const void* arrived(std::size_t receive) const override {
-    const Post& post = receives_[index_[receive]];
-    return post.seen != nullptr ? post.seen : post.memory.data();
-  }
-
   [[nodiscard]] std::string outstanding() const override {
     std::string text;
     const auto append = [&](const char* what, int peer, const Post& post) {
       if (post.matched) return;
       text += fmt::format("{}{} rank {} ({}, tag {}, {} bytes)", text.empty() ? "" : ", ", what, peer, owner_.kind,
-                          post.key.tag, post.memory.size());
+                          post.key.tag, post.bytes);
     };
     for (const Post& post : receives_) append("no message from", post.key.source, post);
     for (const Post& post : sends_) append("no receive by", post.key.destination, post);
@@ -326,7 +327,6 @@ class ThreadTransfer final : public comm::Transfer {
 
   Owner owner_;
   std::vector<Post> sends_, receives_;
-  std::vector<std::size_t> index_;  ///< of receives_, per receive that was bound
   bool is_active_ = false;
   Clock::time_point started_{};
 };
@@ -345,6 +345,18 @@ class ThreadComm final : public comm::Comm {
                                             receives);
   }
 
+  [[nodiscard]] std::vector<int> sharing_ranks() const override {
+    std::vector<int> all(static_cast<std::size_t>(size()));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  std::unique_ptr<comm::SharedPages> share(std::span<std::byte> memory) override {
+    return size() < 2 || memory.empty() ? nullptr : std::make_unique<comm::SharedPages>(memory);
+  }
+  comm::SharedView view(int /*peer*/, const comm::SharedPages::Place& place) override { return {getpid(), place}; }
+  void map(int /*peer*/, const comm::SharedPages::Place& place, std::span<std::byte> memory) override {
+    comm::map_in_place(getpid(), place, memory);
+  }
   void progress() override {}
   [[nodiscard]] std::map<std::string, Traffic> traffic() const override { return traffic_; }
 
