@@ -28,10 +28,8 @@ std::vector<StepTime> step_times(const engine::Engine& engine, const engine::Tra
     StepTime time{.name = step.name,
                   .implementation = engine.implementation(static_cast<int>(i)),
                   .seconds = std::max(median_of(seconds[i]), 1e-9),
-                  .flops = schedule::flops(step)};
-    for (const int argument : step.arguments) {
-      if (argument >= 0) time.bytes += schedule.buffers[static_cast<std::size_t>(argument)].bytes;
-    }
+                  .flops = schedule::flops(step),
+                  .bytes = schedule::bytes_moved(step)};
     times.push_back(std::move(time));
   }
   return times;

@@ -94,7 +94,6 @@ void Engine::execute(std::size_t step, const kernels::Context& context) {
   const schedule::Step& work = schedule_.steps[step];
   if (primitives_[step]) {
     primitives_[step]->execute(context, arguments_[step], scratch_[step]);
-    comm_.progress();  // also what others have in flight: samples of the next step
   } else if (const auto* start = std::get_if<schedule::Start>(&work.work)) {
     transfers_[static_cast<std::size_t>(start->exchange)]->start();
   } else {
@@ -104,6 +103,14 @@ void Engine::execute(std::size_t step, const kernels::Context& context) {
     transfers_[exchange]->wait();
     waited_ns_ += now_ns() - begin;
   }
+}
+
+/// After computing, lets messages move along: also those of others, such as the samples of the next step. True if it
+/// did.
+bool Engine::poll(std::size_t step) {
+  if (!primitives_[step]) return false;
+  comm_.progress();
+  return true;
 }
 
 /// Runs all steps; what one of them throws names it.
@@ -122,14 +129,20 @@ void Engine::execute_all(Execute execute_step) {
 }
 
 void Engine::run(const kernels::Context& context) {
-  execute_all([&](std::size_t step) { execute(step, context); });
+  execute_all([&](std::size_t step) {
+    execute(step, context);
+    poll(step);
+  });
 }
 
 void Engine::run(const kernels::Context& context, Trace& trace) {
   execute_all([&](std::size_t step) {
     const std::int64_t begin = now_ns();
     execute(step, context);
-    trace.events.push_back({.step = static_cast<int>(step), .begin_ns = begin, .end_ns = now_ns()});
+    const std::int64_t end = now_ns();
+    const bool polled = poll(step);
+    trace.events.push_back(
+        {.step = static_cast<int>(step), .begin_ns = begin, .end_ns = end, .polled_ns = polled ? now_ns() : end});
   });
 }
 

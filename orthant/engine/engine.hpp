@@ -51,6 +51,7 @@ class Engine {
   void bind_messages(comm::Comm& comm);
   void connect();
   void execute(std::size_t step, const kernels::Context& context);
+  bool poll(std::size_t step);
   template <class Execute>
   void execute_all(Execute execute_step);
   void add_up_losses();

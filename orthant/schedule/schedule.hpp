@@ -40,6 +40,7 @@ enum class Delivery {
   in_place,  ///< they stay in the sender's memory, where the receiver reads them
   common     ///< the two ranks have the memory in common
 };
+const char* name_of(Delivery delivery);
 
 /// A contiguous piece of a buffer that goes to or comes from another rank. What is received in place has a buffer of
 /// its own, with the sender as its `keeper`.

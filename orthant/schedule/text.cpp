@@ -1,9 +1,31 @@
 #include "orthant/schedule/text.hpp"
 
-#include <array>
+#include "orthant/base/format.hpp"
+#include "orthant/model/arguments.hpp"
+#include "orthant/model/signature.hpp"
 
 namespace orthant::schedule {
 namespace {
+
+/// One overload per task, so that a new one does not compile without its name.
+struct TaskName {
+  const char* operator()(const model::ConvTask&) const { return "conv"; }
+  const char* operator()(const model::DenseTask&) const { return "dense"; }
+  const char* operator()(const model::PoolTask&) const { return "pool"; }
+  const char* operator()(const model::NormSumsTask&) const { return "norm_sums"; }
+  const char* operator()(const model::NormTask&) const { return "norm"; }
+  const char* operator()(const model::ActivationTask&) const { return "activation"; }
+  const char* operator()(const model::SoftmaxTask&) const { return "softmax"; }
+  const char* operator()(const model::CopyTask&) const { return "copy"; }
+  const char* operator()(const model::FillTask&) const { return "fill"; }
+  const char* operator()(const model::AddTask&) const { return "add"; }
+  const char* operator()(const model::DropoutTask&) const { return "dropout"; }
+  const char* operator()(const model::BiasGradientTask&) const { return "bias_gradient"; }
+  const char* operator()(const model::LossSumsTask&) const { return "loss_sums"; }
+  const char* operator()(const model::LossTask&) const { return "loss"; }
+  const char* operator()(const model::SumTask&) const { return "sum"; }
+  const char* operator()(const model::UpdateTask&) const { return "update"; }
+};
 
 struct WorkName {
   std::string operator()(const model::Task& task) const { return name_of(task); }
@@ -11,31 +33,99 @@ struct WorkName {
   std::string operator()(const Finish&) const { return "finish"; }
 };
 
-}  // namespace
-
-const char* name_of(const model::Task& task) {
-  static constexpr std::array<const char*, std::variant_size_v<model::Task>> names{
-      "conv", "dense", "pool",    "norm_sums",     "norm",      "activation", "softmax", "copy",
-      "fill", "add",   "dropout", "bias_gradient", "loss_sums", "loss",       "sum",     "update"};
-  return names.at(task.index());
+const std::string& name_in(const Schedule& schedule, int buffer) {
+  return schedule.buffers[static_cast<std::size_t>(buffer)].name;
 }
 
+/// "(x, w, -, y)".
+std::string arguments_text(const Schedule& schedule, const Step& step) {
+  std::vector<std::string> names;
+  for (const int argument : step.arguments) names.push_back(argument < 0 ? "-" : name_in(schedule, argument));
+  return fmt::format("({})", fmt::join(names, ", "));
+}
+
+const char* phase_text(Phase phase) {
+  switch (phase) {
+    case Phase::forward: return "forward";
+    case Phase::backward: return "backward";
+    case Phase::update: return "update";
+  }
+  return "";
+}
+
+/// The task's signature; where its tensors begin in their buffers does not belong to that.
+std::string detail_text(const model::Task& task) {
+  std::string offsets;
+  for (const model::Argument& argument : model::arguments(task)) {
+    if (argument.layout.offset != 0) offsets += fmt::format(" {}+{}", argument.position.name, argument.layout.offset);
+  }
+  const auto* conv = std::get_if<model::ConvTask>(&task);
+  return fmt::format("{} [{}{}{}]", name_of(task), model::signature(task).text, offsets,
+                     conv ? fmt::format(" on {}", model::name_of(conv->algorithm)) : "");
+}
+
+std::string message_text(const Schedule& schedule, const Message& message, const char* direction) {
+  return fmt::format("; {} rank {}: {} bytes of {} from {}{}", direction, message.peer, message.bytes,
+                     name_in(schedule, message.buffer), message.offset_bytes,
+                     message.delivery == Delivery::moved ? "" : fmt::format(" ({})", name_of(message.delivery)));
+}
+
+std::string buffer_text(const Schedule& schedule, const Buffer& buffer) {
+  std::string text = fmt::format("buffer {} {} bytes", buffer.name, buffer.bytes);
+  if (buffer.inside >= 0) text += fmt::format(" in {} from {}", name_in(schedule, buffer.inside), buffer.offset_bytes);
+  if (buffer.persistent) text += " persistent";
+  if (buffer.shared) text += " shared";
+  if (buffer.keeper >= 0) text += fmt::format(" kept by rank {}", buffer.keeper);
+  return text + fmt::format(" steps {} to {}\n", buffer.first_step, buffer.last_step);
+}
+
+}  // namespace
+
+const char* name_of(const model::Task& task) { return std::visit(TaskName{}, task); }
+
 const char* name_of(Kind kind) {
-  static constexpr std::array names{"halo", "gather", "redistribution", "gradient", "weights", "statistics", "loss"};
-  return names.at(static_cast<std::size_t>(kind));
+  switch (kind) {
+    case Kind::halo: return "halo";
+    case Kind::gather: return "gather";
+    case Kind::redistribution: return "redistribution";
+    case Kind::gradient: return "gradient";
+    case Kind::weights: return "weights";
+    case Kind::statistics: return "statistics";
+    case Kind::loss: return "loss";
+  }
+  return "";
+}
+
+const char* name_of(Delivery delivery) {
+  switch (delivery) {
+    case Delivery::moved: return "moved";
+    case Delivery::in_place: return "in_place";
+    case Delivery::common: return "common";
+  }
+  return "";
 }
 
 std::string to_text(const Schedule& schedule) {
   std::string text;
+  for (const Step& step : schedule.steps)
+    text += fmt::format("{} {}{}\n", step.name, std::visit(WorkName{}, step.work), arguments_text(schedule, step));
+  return text;
+}
+
+std::string to_full_text(const Schedule& schedule) {
+  std::string text;
   for (const Step& step : schedule.steps) {
-    text += step.name + " " + std::visit(WorkName{}, step.work) + "(";
-    const char* separator = "";
-    for (const int argument : step.arguments) {
-      text += separator + (argument < 0 ? "-" : schedule.buffers[static_cast<std::size_t>(argument)].name);
-      separator = ", ";
-    }
-    text += ")\n";
+    const auto* task = std::get_if<model::Task>(&step.work);
+    text += fmt::format("{} {} {}{}\n", phase_text(step.phase), step.name,
+                        task ? detail_text(*task) : std::visit(WorkName{}, step.work), arguments_text(schedule, step));
   }
+  for (const Exchange& exchange : schedule.exchanges) {
+    text += fmt::format("exchange {} {} tag {}", exchange.name, name_of(exchange.kind), exchange.tag);
+    for (const Message& message : exchange.sends) text += message_text(schedule, message, "to");
+    for (const Message& message : exchange.receives) text += message_text(schedule, message, "from");
+    text += "\n";
+  }
+  for (const Buffer& buffer : schedule.buffers) text += buffer_text(schedule, buffer);
   return text;
 }
 

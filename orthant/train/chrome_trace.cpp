@@ -14,6 +14,8 @@ namespace {
 using base::Json;
 
 constexpr std::size_t most_events = 200'000;
+/// Shorter polls found nothing to move; an event for each would double the file.
+constexpr std::int64_t least_poll_ns = 1000;
 constexpr std::array phase_names{"forward", "backward", "update"};
 
 /// What is the same for every run of a step.
@@ -21,28 +23,30 @@ Json step_arguments(const engine::Engine& engine, int index) {
   const schedule::Schedule& schedule = engine.schedule();
   const schedule::Step& step = schedule.steps[static_cast<std::size_t>(index)];
   Json buffers = Json::array();
-  std::int64_t bytes = 0;
   for (const int argument : step.arguments) {
-    if (argument < 0) continue;
-    const schedule::Buffer& buffer = schedule.buffers[static_cast<std::size_t>(argument)];
-    buffers.push_back(buffer.name);
-    bytes += buffer.bytes;
+    if (argument >= 0) buffers.push_back(schedule.buffers[static_cast<std::size_t>(argument)].name);
   }
   return {{"step", index},
           {"implementation", engine.implementation(index)},
           {"flops", schedule::flops(step)},
           {"buffers", std::move(buffers)},
-          {"buffer_bytes", bytes}};
+          {"bytes", schedule::bytes_moved(step)}};
 }
 
 Json exchange_arguments(const schedule::Exchange& exchange) {
   const auto list = [](const std::vector<schedule::Message>& messages) {
     Json result = Json::array();
     for (const schedule::Message& message : messages)
-      result.push_back({{"rank", message.peer}, {"bytes", message.bytes}});
+      result.push_back(
+          {{"rank", message.peer}, {"bytes", message.bytes}, {"delivery", schedule::name_of(message.delivery)}});
     return result;
   };
-  return {{"kind", schedule::name_of(exchange.kind)}, {"to", list(exchange.sends)}, {"from", list(exchange.receives)}};
+  const schedule::Volume volume = schedule::sent(exchange);
+  return {{"kind", schedule::name_of(exchange.kind)},
+          {"bytes_sent", volume.bytes},
+          {"bytes_announced", volume.announced_bytes},
+          {"to", list(exchange.sends)},
+          {"from", list(exchange.receives)}};
 }
 
 Json row_name(int rank, int row, const std::string& name) {
@@ -68,6 +72,8 @@ class RankEvents {
     const schedule::Step& step = engine_.schedule().steps[static_cast<std::size_t>(event.step)];
     add_event(step.name, phase_names.at(static_cast<std::size_t>(step.phase)), 0, event.begin_ns, event.end_ns,
               arguments_[static_cast<std::size_t>(event.step)]);
+    if (event.polled_ns - event.end_ns >= least_poll_ns)
+      add_event("poll", "messages", 0, event.end_ns, event.polled_ns, Json::object());
     if (const auto* start = std::get_if<schedule::Start>(&step.work)) {
       begun_[static_cast<std::size_t>(start->exchange)] = event.begin_ns;
     } else if (const auto* finish = std::get_if<schedule::Finish>(&step.work)) {
