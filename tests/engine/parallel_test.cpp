@@ -1,5 +1,6 @@
 #include "orthant/base/error.hpp"
 #include "orthant/schedule/verify.hpp"
+#include "tests/engine/cut_counts.hpp"
 #include "tests/engine/networks.hpp"
 #include "tests/engine/random_plan.hpp"
 #include "tests/engine/ranks.hpp"
@@ -163,10 +164,18 @@ double product(const std::vector<float>& a, const std::vector<float>& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
+/// Of small cases under random plans.
+void expect_some_cuts(const CutCounts& cuts) {
+  cuts.expect_percent({{"n", 30}, {"c", 40}, {"d", 35}, {"h", 32}, {"w", 35}, {"filters", 17}, {"channel_parts", 12}});
+  cuts.expect_percent({{"uneven", 50}, {"idle", 45}, {"redistributed", 65}});
+  cuts.expect_plans({{"empty", 4}});
+}
+
 /// Without biases y = F(x) grows as x does, so that <F'(x)* g, x> = <g, y>: backward is the adjoint of forward, every
 /// exchange that both make included. Here g = y - t. No other run is needed to tell.
 TEST(Parallel, BackwardIsTheAdjointOfForward) {
   int cases = 0;
+  CutCounts cuts;
   for (std::uint64_t seed = 5000; cases < times(400); ++seed) {
     SmallCase generator(seed, false);
     model::Graph graph;
@@ -177,6 +186,7 @@ TEST(Parallel, BackwardIsTheAdjointOfForward) {
     }
     const plan::Plan plan = random_plan(graph, rank_counts[seed % std::size(rank_counts)], generator.random());
     const RanksOptions options{.lower = {.update = false, .input_gradient = true, .keep_output = true}};
+    cuts.add(graph, plan);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(plan));
     ++cases;
     const Outcome many = run_ranks(graph, plan, options);
@@ -186,10 +196,12 @@ TEST(Parallel, BackwardIsTheAdjointOfForward) {
     EXPECT_EQ(product(many.tensors.at("input"), whole_input(graph, options)), product(gradient, many.output));
     if (HasFailure()) return;
   }
+  expect_some_cuts(cuts);
 }
 
 TEST(Parallel, EqualsOneRankBitForBitOnWholeNumbers) {
   int cases = 0;
+  CutCounts cuts;
   for (std::uint64_t seed = 0; cases < times(1200); ++seed) {
     SmallCase generator(seed);
     model::Graph graph;
@@ -202,6 +214,7 @@ TEST(Parallel, EqualsOneRankBitForBitOnWholeNumbers) {
     const plan::Plan plan = random_plan(graph, ranks, generator.random());
     const RanksOptions options{.data = Data::integers,
                                .lower = {.update = false, .input_gradient = true, .keep_output = seed % 2 == 0}};
+    cuts.add(graph, plan);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(plan));
     ++cases;
     try {
@@ -213,6 +226,7 @@ TEST(Parallel, EqualsOneRankBitForBitOnWholeNumbers) {
     }
     if (HasFailure()) return;
   }
+  expect_some_cuts(cuts);
 }
 
 /// A short network with branches, and a plan in which every node is of a random stage on random ranks: stages share
@@ -259,8 +273,10 @@ StagedCase staged_case(std::uint64_t seed) {
 }
 
 TEST(Parallel, AnyStagesOnAnyRanksEqualOneRank) {
+  CutCounts cuts;
   for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(times(300)); ++seed) {
     const StagedCase staged = staged_case(seed);
+    cuts.add(staged.graph, staged.plan);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(staged.plan));
     const RanksOptions options{.lower = {.update = seed % 3 == 0, .keep_output = true}};
     try {
@@ -273,12 +289,21 @@ TEST(Parallel, AnyStagesOnAnyRanksEqualOneRank) {
     }
     if (HasFailure()) return;
   }
+  cuts.expect_percent({{"n", 40}, {"c", 60}, {"h", 55}, {"w", 60}, {"filters", 33}, {"channel_parts", 35}});
+  cuts.expect_percent({{"stages", 90}, {"micro_batches", 55}, {"uneven", 38}, {"idle", 50}, {"redistributed", 65}});
+}
+
+/// Of random networks under random plans.
+void expect_many_cuts(const CutCounts& cuts) {
+  cuts.expect_percent({{"n", 38}, {"c", 60}, {"d", 42}, {"h", 45}, {"w", 58}, {"filters", 35}, {"channel_parts", 29}});
+  cuts.expect_percent({{"uneven", 58}, {"idle", 60}, {"redistributed", 65}});
 }
 
 /// The same of random networks with every op, by schedule::verify alone: no circle of waits, no memory that is written
 /// while it is sent.
 TEST(Parallel, SchedulesOfRandomPipelinesHaveNoMistakes) {
   int staged = 0;
+  CutCounts cuts;
   for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(times(300)); ++seed) {
     Random random(seed);
     model::Graph graph = random_network(seed);
@@ -289,6 +314,7 @@ TEST(Parallel, SchedulesOfRandomPipelinesHaveNoMistakes) {
     for (model::Node& node : graph.nodes) node.shape.n *= plan.micro_batches;
     if (!can_run(plan, graph)) plan.micro_batches = 1;  // soft Dice
     if (plan.micro_batches > 1 && plan.ranks > 1) ++staged;
+    cuts.add(graph, plan);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(plan));
     for (const schedule::LowerOptions& options :
          {schedule::LowerOptions{}, schedule::LowerOptions{.mode = schedule::Mode::evaluate, .keep_output = true},
@@ -300,6 +326,8 @@ TEST(Parallel, SchedulesOfRandomPipelinesHaveNoMistakes) {
     if (HasFailure()) return;
   }
   EXPECT_GT(staged, times(100));
+  expect_many_cuts(cuts);
+  cuts.expect_percent({{"stages", 90}, {"micro_batches", 33}});
 }
 
 /// As close as 1e-5 or, where sums cancel, as one rank's floats are to doubles.
@@ -313,11 +341,13 @@ void expect_gradients_agree(const model::Graph& graph, const plan::Plan& plan, c
 /// Networks of random ops under plans with another cut for every node: redistributions, statistics and losses over any
 /// ranks.
 TEST(Parallel, RandomNetworksUnderMixedPlansAgreeWithOneRank) {
+  CutCounts cuts;
   for (int seed = 0; seed < 150; ++seed) {
     const model::Graph graph = random_network(static_cast<std::uint64_t>(seed));
     Random random(static_cast<std::uint64_t>(seed));
     const plan::Plan plan =
         random_plan(graph, rank_counts[static_cast<std::size_t>(seed) % std::size(rank_counts)], random);
+    cuts.add(graph, plan);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(plan));
     const RanksOptions gradients{.data = Data::reals,
                                  .lower = {.update = false, .input_gradient = true, .keep_output = true}};
@@ -336,6 +366,7 @@ TEST(Parallel, RandomNetworksUnderMixedPlansAgreeWithOneRank) {
     }
     if (HasFailure()) return;
   }
+  expect_many_cuts(cuts);
 }
 
 }  // namespace

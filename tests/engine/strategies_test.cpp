@@ -1,6 +1,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/model/network.hpp"
 #include "orthant/plan/strategy.hpp"
+#include "tests/engine/cut_counts.hpp"
 #include "tests/engine/ranks.hpp"
 
 #include <gtest/gtest.h>
@@ -90,6 +91,15 @@ class Strategies : public testing::TestWithParam<Small> {
   const model::Graph graph_ = model::load_network(GetParam().name, GetParam().options);
   const std::vector<std::pair<std::string, plan::Plan>> plans_ = different_plans(graph_);
 };
+
+/// Strategies that came to cut less would leave the other tests with little to compare.
+TEST_P(Strategies, CutWhatTheirNamesSay) {
+  CutCounts cuts;
+  for (const auto& [name, plan] : plans_) cuts.add(graph_, plan);
+  cuts.expect_plans({{"n", 12}, {"h", 4}, {"w", 2}, {"filters", 10}, {"channel_parts", 4}});
+  cuts.expect_plans({{"stages", 4}, {"micro_batches", 4}, {"uneven", 3}, {"redistributed", 15}});
+  if (graph_.nodes.front().shape.d > 1) cuts.expect_plans({{"d", 6}});
+}
 
 /// Outputs are continuous: they agree but for rounding. Gradients jump where an argument of a ReLU, or the difference
 /// of two cells under a maximum, is zero but for rounding. Such a place is rare, is one cell of many, is there in every
