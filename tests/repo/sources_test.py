@@ -26,7 +26,30 @@ def lines_with(pattern, *suffixes):
     return found
 
 
+def sources_of(module):
+    """The names of a module's sources, with and without the folders that they are in."""
+    root = tree.ROOT / "orthant" / module
+    paths = [path.relative_to(root).with_suffix("") for path in tree.files(".cpp", ".hpp", root=root)]
+    return {"_".join(path.parts[first:]) for path in paths for first in range(len(path.parts))}
+
+
+def tests_without_source(listed):
+    """Tests of modules that are named neither for a source nor in `listed`."""
+    found = []
+    for module in sorted(path.name for path in (tree.ROOT / "orthant").iterdir() if path.is_dir()):
+        sources = sources_of(module)
+        files = tree.files(".cpp", ".py", root=tree.ROOT / "tests" / module)
+        names = [path.stem.removesuffix("_test") for path in files if path.stem.endswith("_test")]
+        found += [f"{module}.{name}" for name in names if name not in sources and not {name, f"{module}.{name}"} & listed]
+    return found
+
+
 class Sources(unittest.TestCase):
+    def test_tests_are_named_for_a_source_or_listed(self):
+        listed = set(re.findall(r"`([a-z0-9_.]+)`", (tree.ROOT / "CONTRIBUTING.md").read_text()))
+        self.assertEqual(tests_without_source(listed), [])
+        self.assertIn("engine.parallel", tests_without_source(set()))
+
     def test_no_file_is_longer_than_500_lines(self):
         long = {str(tree.relative(p)): n for p in tree.files(*CODE) if (n := len(p.read_text().splitlines())) > 500}
         self.assertEqual(long, {})
