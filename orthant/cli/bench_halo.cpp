@@ -5,8 +5,8 @@
 #include "orthant/cli/parallel.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
+#include "orthant/engine/memory.hpp"
 #include "orthant/schedule/schedule.hpp"
-#include "orthant/train/memory.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -83,7 +83,7 @@ std::vector<Timed> time_all(const schedule::Schedule& schedule, int repeats, com
     const schedule::Exchange exchange = has ? *found : schedule::Exchange{.name = "", .tag = tag};
     std::int64_t bytes = 0;
     for (const schedule::Message& message : exchange.sends) bytes += message.bytes;
-    comm::agree(comm, [&] { train::check_memory(2 * bytes); });
+    comm::agree(comm, [&] { engine::check_memory(2 * bytes); });
     Timed timed{.bytes = comm::sum(comm, bytes),
                 .messages = comm::sum(comm, static_cast<std::int64_t>(exchange.sends.size()))};
     timed.seconds = time_exchange(exchange, true, repeats, comm);

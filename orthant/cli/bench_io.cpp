@@ -9,9 +9,9 @@
 #include "orthant/data/formats/hdf5_survey.hpp"
 #include "orthant/data/io/file.hpp"
 #include "orthant/data/io/file_list.hpp"
+#include "orthant/engine/memory.hpp"
 #include "orthant/plan/compact_grid.hpp"
 #include "orthant/train/delivery.hpp"
-#include "orthant/train/memory.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -246,7 +246,7 @@ void run_bench_io(const BenchIoArguments& arguments, comm::Comm& comm) {
              distribution.global[dim], tensor::name_of(dim), distribution.grid[dim]);
     }
     // The whole and its bytes on one rank, and a box of it on each.
-    train::check_memory(base::checked_mul(12, tensor::volume(distribution.global)));
+    engine::check_memory(base::checked_mul(12, tensor::volume(distribution.global)));
     return distribution;
   });
   const IoTimes times = time_all(*arrays, cut, arguments.repeats, comm);

@@ -3,17 +3,18 @@
 #include "orthant/base/json.hpp"
 #include "orthant/base/nearest.hpp"
 #include "orthant/cli/bench.hpp"
+#include "orthant/cli/kernel_options.hpp"
 #include "orthant/cli/network_options.hpp"
-#include "orthant/cli/parallel.hpp"
 #include "orthant/cli/table.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/alone.hpp"
+#include "orthant/engine/memory.hpp"
 #include "orthant/engine/step_memory.hpp"
+#include "orthant/engine/task_key.hpp"
 #include "orthant/kernels/conv.hpp"
 #include "orthant/kernels/conv_error.hpp"
 #include "orthant/kernels/peak.hpp"
 #include "orthant/schedule/schedule.hpp"
-#include "orthant/train/memory.hpp"
 
 #include <memory>
 #include <optional>
@@ -67,10 +68,18 @@ void keep_steps(schedule::Schedule& schedule, const model::Graph& graph, const s
                base::suggestion(layer, layers));
 }
 
+/// The fastest algorithm, if the step is a convolution for which it is known.
+void set_algorithm(schedule::Step& step, const engine::Choices& fastest, int threads) {
+  auto* conv = std::get_if<model::ConvTask>(&std::get<model::Task>(step.work));
+  if (!conv) return;
+  const auto found = fastest.find(engine::task_key(*conv, threads));
+  if (found != fastest.end()) conv->algorithm = found->second.algorithm;
+}
+
 std::vector<KernelTime> measure(const BenchKernelsArguments& arguments, const schedule::Schedule& schedule,
                                 const schedule::Step& step) {
   const int threads = thread_count(arguments.threads);
-  train::check_memory(engine::step_bytes(schedule, step));
+  engine::check_memory(engine::step_bytes(schedule, step));
   const engine::StepMemory memory(schedule, step);
   const auto& task = std::get<model::Task>(step.work);
   const auto* conv = std::get_if<model::ConvTask>(&task);
@@ -137,7 +146,8 @@ void run_bench_kernels(const BenchKernelsArguments& arguments) {
   schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
   keep_steps(schedule, graph, arguments.layer);
   comm::Alone alone;
-  choose_algorithms({.threads = arguments.threads}, schedule, alone);
+  const auto fastest = engine::find_fastest(schedule, alone, kernel_options({.threads = arguments.threads}, alone));
+  for (schedule::Step& step : schedule.steps) set_algorithm(step, fastest.choices, thread_count(arguments.threads));
   std::vector<std::vector<KernelTime>> all;
   for (const schedule::Step& step : schedule.steps) all.push_back(measure(arguments, schedule, step));
   const double peak = kernels::fma_peak_gflops(thread_count(arguments.threads));

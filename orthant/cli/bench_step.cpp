@@ -2,18 +2,21 @@
 #include "orthant/base/json.hpp"
 #include "orthant/cli/allocation_count.hpp"
 #include "orthant/cli/bench.hpp"
+#include "orthant/cli/kernel_options.hpp"
 #include "orthant/cli/network_options.hpp"
 #include "orthant/cli/parallel.hpp"
 #include "orthant/cli/step_times.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/comm/launch.hpp"
+#include "orthant/data/io/file.hpp"
+#include "orthant/engine/memory.hpp"
+#include "orthant/engine/session.hpp"
 #include "orthant/kernels/machine.hpp"
 #include "orthant/kernels/peak.hpp"
 #include "orthant/plan/strategy.hpp"
 #include "orthant/train/chrome_trace.hpp"
 #include "orthant/train/loader.hpp"
-#include "orthant/train/memory.hpp"
 #include "orthant/train/weights.hpp"
 
 #include <chrono>
@@ -30,7 +33,7 @@ struct BenchStepArguments {
   ParallelArguments parallel;
   std::int64_t steps = 10, warmup = 2;
   std::string optimizer = "sgd";
-  std::string trace;
+  std::string trace, write_plan;
   bool layers = false;
   bool json = false;
 };
@@ -53,19 +56,20 @@ model::Optimizer optimizer_for(const std::string& name) {
   return {.kind = model::OptimizerKind::sgd, .momentum = 0.9};
 }
 
-std::unique_ptr<engine::Engine> make_engine(const BenchStepArguments& arguments, schedule::Schedule schedule,
-                                            const train::Job& job) {
-  const auto before = [&](const schedule::Placement& placement) {
-    if (!arguments.json && job.comm.rank() == 0) {
+/// Collective.
+engine::Session make_session(const BenchStepArguments& arguments, const model::Graph& graph, const plan::Plan& plan,
+                             comm::Comm& comm) {
+  engine::SessionOptions options{.lowering = {.optimizer = optimizer_for(arguments.optimizer)},
+                                 .threads = threads_per_rank(arguments.parallel, comm.size()),
+                                 .kernels = kernel_options(arguments.parallel, comm)};
+  if (!arguments.json && comm.rank() == 0) {
+    options.before_allocation = [](const schedule::Placement& placement) {
       fmt::print("arena             {} bytes ({}), {} of it parameters, their state, and the source\n",
                  placement.arena_bytes, bytes_text(placement.arena_bytes), bytes_text(placement.persistent_bytes));
       std::fflush(stdout);
-    }
-    train::check_arena(placement);
-  };
-  const int threads = threads_per_rank(arguments.parallel, job.comm.size());
-  return std::make_unique<engine::Engine>(std::move(schedule), job.comm,
-                                          engine::EngineOptions{.threads = threads, .before_allocation = before});
+    };
+  }
+  return {graph, plan, comm, options};
 }
 
 /// Collective.
@@ -108,19 +112,18 @@ void complete(Measurement& result, const BenchStepArguments& arguments, const en
   for (double& waited : result.waited) waited = comm::max(comm, waited);
   result.arena_bytes = comm::max(comm, engine.placement().arena_bytes);
   result.allocated_bytes = comm::max(comm, engine.allocated_bytes());
-  result.peak_rss_bytes = comm::max(comm, train::peak_memory_bytes());
+  result.peak_rss_bytes = comm::max(comm, engine::peak_memory_bytes());
   comm.barrier();
   result.peak_gflops = comm::sum(comm, kernels::fma_peak_gflops(threads_per_rank(arguments.parallel, comm.size())));
 }
 
-Json to_json(const BenchStepArguments& arguments, const train::Job& job, const engine::Engine& engine,
-             const Measurement& result) {
+Json to_json(const BenchStepArguments& arguments, const engine::Session& session, const Measurement& result) {
   const double best = best_of(result.seconds);
   const double gflops = static_cast<double>(result.flops) / best * 1e-9;
-  Json json{{"network", job.graph.name},
-            {"mini_batch", job.graph.nodes.front().shape.n},
-            {"ranks", job.comm.size()},
-            {"threads", threads_per_rank(arguments.parallel, job.comm.size())},
+  Json json{{"network", session.graph().name},
+            {"mini_batch", session.graph().nodes.front().shape.n},
+            {"ranks", session.comm().size()},
+            {"threads", threads_per_rank(arguments.parallel, session.comm().size())},
             {"instruction_set", kernels::describe_machine().simd_target},
             {"steps", arguments.steps},
             {"seconds_best", best},
@@ -136,18 +139,18 @@ Json to_json(const BenchStepArguments& arguments, const train::Job& job, const e
             {"exposed_communication_seconds", median_of(result.waited)},
             {"bytes_sent", result.bytes_sent},
             {"messages_sent", result.messages_sent}};
-  if (arguments.layers) json["layers"] = step_json(step_times(engine, result.trace), result.peak_gflops);
+  if (arguments.layers) json["layers"] = step_json(step_times(session.engine(), result.trace), result.peak_gflops);
   return json;
 }
 
-void print_text(const BenchStepArguments& arguments, const train::Job& job, const engine::Engine& engine,
-                const Measurement& result) {
+void print_text(const BenchStepArguments& arguments, const engine::Session& session, const Measurement& result) {
   const double best = best_of(result.seconds);
   const double gflops = static_cast<double>(result.flops) / best * 1e-9;
-  const auto samples = static_cast<double>(job.graph.nodes.front().shape.n);
-  const int ranks = job.comm.size();
+  const auto samples = static_cast<double>(session.graph().nodes.front().shape.n);
+  const int ranks = session.comm().size();
   const int threads = ranks * threads_per_rank(arguments.parallel, ranks);
-  if (arguments.layers) fmt::print("\n{}\n", step_table(step_times(engine, result.trace), result.peak_gflops / ranks));
+  if (arguments.layers)
+    fmt::print("\n{}\n", step_table(step_times(session.engine(), result.trace), result.peak_gflops / ranks));
   fmt::print("step, best        {} of {} steps, {} samples/s\n", seconds_text(best), arguments.steps,
              fmt::format("{:.3g}", samples / best));
   fmt::print("step, median      {}\n", seconds_text(median_of(result.seconds)));
@@ -166,44 +169,42 @@ void print_text(const BenchStepArguments& arguments, const train::Job& job, cons
 }
 
 /// Collective.
-void print_plan(const train::Job& job) {
-  if (job.comm.size() == 1) return;
+void print_plan(const model::Graph& graph, const plan::Plan& plan, comm::Comm& comm) {
+  if (comm.size() == 1) return;
   const std::string binding = comm::binding_text();
-  const auto bindings = comm::gather(job.comm, std::span<const char>(binding), 0);
+  const auto bindings = comm::gather(comm, std::span<const char>(binding), 0);
   for (std::size_t rank = 0; rank < bindings.size(); ++rank)
     fmt::print("rank {:<13}{}\n", rank, std::string(bindings[rank].begin(), bindings[rank].end()));
-  if (job.comm.rank() != 0) return;
-  for (const std::string& remark : plan::remarks(job.plan, job.graph)) fmt::print("plan              {}\n", remark);
+  if (comm.rank() != 0) return;
+  for (const std::string& remark : plan::remarks(plan, graph)) fmt::print("plan              {}\n", remark);
 }
 
 void run_bench_step(const BenchStepArguments& arguments, comm::Comm& comm) {
   const auto trace_file = comm::agree(comm, [&] { return train::open_trace(arguments.trace, comm); });
   const auto graph = comm::agree(comm, [&] { return load(arguments.network); });
   const auto plan = comm::agree(comm, [&] { return plan_for(arguments.parallel, graph, comm.size()); });
-  const train::Job job{graph, plan, comm};
-  if (!arguments.json) print_plan(job);
-  const schedule::LowerOptions options{.optimizer = optimizer_for(arguments.optimizer)};
-  auto schedule = comm::agree(comm, [&] { return schedule::lower(graph, plan, comm.rank(), options); });
-  choose_algorithms(arguments.parallel, schedule, comm);
-  const auto engine = comm::agree(comm, [&] {
-    auto made = make_engine(arguments, std::move(schedule), job);
-    train::initialise_weights(*made, graph, 1);
+  if (!arguments.json) print_plan(graph, plan, comm);
+  engine::Session session = make_session(arguments, graph, plan, comm);
+  engine::Engine& engine = session.engine();
+  comm::agree(comm, [&] {
+    if (comm.rank() == 0 && !arguments.write_plan.empty())
+      data::io::write_text(arguments.write_plan, plan::to_json(session.plan()) + "\n");
+    session.initialise_weights(1);
     train::DataOptions data;
     data.samples = graph.nodes.front().shape.n;
     const auto dataset = train::open_data(data, graph, "");
-    train::Loader(*dataset, graph, {}).load(1, *made);
-    return made;
+    train::Loader(*dataset, graph, {}).load(1, engine);
   });
-  Measurement result = measure(arguments, *engine, comm);
-  complete(result, arguments, *engine, comm);
+  Measurement result = measure(arguments, engine, comm);
+  complete(result, arguments, engine, comm);
   if (comm.rank() == 0) {
     if (arguments.json) {
-      fmt::print("{}\n", to_json(arguments, job, *engine, result).dump(2));
+      fmt::print("{}\n", to_json(arguments, session, result).dump(2));
     } else {
-      print_text(arguments, job, *engine, result);
+      print_text(arguments, session, result);
     }
   }
-  if (!arguments.trace.empty()) train::write_trace(trace_file.get(), *engine, result.trace, comm);
+  if (!arguments.trace.empty()) train::write_trace(trace_file.get(), engine, result.trace, comm);
 }
 
 }  // namespace
@@ -225,6 +226,7 @@ void add_bench_step(CLI::App& bench) {
       ->capture_default_str();
   command->add_flag("--layers", arguments->layers, "Time, implementation and speed of every step of the schedule");
   command->add_option("--trace", arguments->trace, "Write a Chrome trace to this file");
+  command->add_option("--write-plan", arguments->write_plan, "Write the plan to this file, with the kernels that ran");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->callback([arguments] {
     run_on_ranks(

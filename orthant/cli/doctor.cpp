@@ -4,8 +4,8 @@
 #include "orthant/cli/commands.hpp"
 #include "orthant/cli/table.hpp"
 #include "orthant/cli/units.hpp"
+#include "orthant/engine/memory.hpp"
 #include "orthant/kernels/machine.hpp"
-#include "orthant/train/memory.hpp"
 
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -59,7 +59,7 @@ Finding check_threads(const kernels::Machine& machine) {
 
 Finding check_memory() {
   const std::int64_t total = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-  const std::int64_t available = train::available_memory_bytes();
+  const std::int64_t available = engine::available_memory_bytes();
   const bool enough = available >= std::int64_t{1} << 30;
   return {"memory", fmt::format("{} available of {}", bytes_text(available), bytes_text(total)),
           enough ? Verdict::well : Verdict::problem,

@@ -48,14 +48,14 @@ Outcome evaluate(EvaluationRun& at, const data::sets::Dataset& dataset, std::int
   Outcome outcome;
   if (train::has_sample_values(at.graph)) outcome.values.emplace(at.graph, std::min(show, dataset.samples()));
   std::optional<FileProgress> progress;
-  if (at.job.comm.rank() == 0) progress.emplace("evaluated", "samples");
+  if (at.comm.rank() == 0) progress.emplace("evaluated", "samples");
   at.evaluator->run(dataset, [&](const train::EvaluatedBatch& batch) {
     sums.add(at.evaluator->engine(), batch);
     if (outcome.values) outcome.values->add(at.evaluator->engine(), batch);
     if (progress) progress->update(batch.first + batch.samples, dataset.samples());
   });
-  outcome.scores = sums.total(at.job.comm);
-  if (outcome.values) outcome.values->share(at.job.comm);
+  outcome.scores = sums.total(at.comm);
+  if (outcome.values) outcome.values->share(at.comm);
   if (!std::isfinite(outcome.scores.loss)) {
     throw comm::CollectiveError(
         Exit::non_finite, fmt::format("the loss is {}; the weights or the inputs are too large", outcome.scores.loss));

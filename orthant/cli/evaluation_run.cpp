@@ -1,6 +1,7 @@
 #include "orthant/cli/evaluation_run.hpp"
 
 #include "orthant/base/format.hpp"
+#include "orthant/cli/kernel_options.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/data/formats/safetensors.hpp"
@@ -34,26 +35,25 @@ void check_evaluation(const EvaluationArguments& arguments, int ranks) {
   const data::formats::SafetensorsFile weights(arguments.weights);
 }
 
-EvaluationRun::EvaluationRun(const EvaluationArguments& arguments, comm::Comm& comm)
-    : run(comm::agree(comm, [&] { return load(arguments); })),
-      graph(comm::agree(comm, [&] { return model::load_network(run.model, run.network); })),
-      plan(comm::agree(comm, [&] { return plan_for(arguments.parallel, graph, comm.size()); })),
-      job{graph, plan, comm} {}
+EvaluationRun::EvaluationRun(const EvaluationArguments& arguments, comm::Comm& ranks)
+    : run(comm::agree(ranks, [&] { return load(arguments); })),
+      graph(comm::agree(ranks, [&] { return model::load_network(run.model, run.network); })),
+      plan(comm::agree(ranks, [&] { return plan_for(arguments.parallel, graph, ranks.size()); })),
+      comm(ranks) {}
 
 void EvaluationRun::load_weights(const EvaluationArguments& arguments) {
   const ParallelArguments parallel = with_threads(arguments.parallel, run);
-  evaluator = std::make_unique<train::Evaluator>(
-      job, train::EvaluatorOptions{.threads = threads_per_rank(parallel, job.comm.size()),
-                                   .other_bytes = 0,
-                                   .prepare = [&](schedule::Schedule& schedule, comm::Comm& ranks) {
-                                     choose_algorithms(parallel, schedule, ranks);
-                                   }});
-  comm::agree(job.comm, [&] { train::load_weights(evaluator->engine(), graph, arguments.weights); });
+  evaluator =
+      std::make_unique<train::Evaluator>(graph, plan, comm,
+                                         train::EvaluatorOptions{.threads = threads_per_rank(parallel, comm.size()),
+                                                                 .other_bytes = 0,
+                                                                 .kernels = kernel_options(parallel, comm)});
+  comm::agree(comm, [&] { train::load_weights(evaluator->session(), arguments.weights); });
 }
 
 void EvaluationRun::print() const {
   fmt::print("network     {}, {} parameters\n", graph.name, with_commas(model::parameter_count(graph)));
-  if (job.comm.size() > 1) fmt::print("ranks       {}\n", job.comm.size());
+  if (comm.size() > 1) fmt::print("ranks       {}\n", comm.size());
   fmt::print("memory      {} on rank 0\n", bytes_text(evaluator->engine().placement().arena_bytes));
   std::fflush(stdout);
 }

@@ -34,7 +34,7 @@ struct EvaluationRun {
   train::RunFile run;
   model::Graph graph;
   plan::Plan plan;
-  train::Job job;
+  comm::Comm& comm;
   std::unique_ptr<train::Evaluator> evaluator;
 
   /// Collective.

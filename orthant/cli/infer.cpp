@@ -110,21 +110,21 @@ void infer(const InferArguments& arguments, EvaluationRun& at, const data::sets:
   if (train::has_sample_values(at.graph)) {
     values.emplace(at.graph, dataset.samples());
   } else {
-    files.emplace(at.job, engine, paths,
+    files.emplace(at.evaluator->session(), paths,
                   train::PredictionOptions{
                       .directory = arguments.directory, .nifti = format == "nifti", .labels = arguments.labels});
   }
   std::optional<FileProgress> progress;
-  if (at.job.comm.rank() == 0) progress.emplace("predicted", "samples");
+  if (at.comm.rank() == 0) progress.emplace("predicted", "samples");
   at.evaluator->run(dataset, [&](const train::EvaluatedBatch& batch) {
-    comm::agree(at.job.comm, [&] { check_finite(engine); });
+    comm::agree(at.comm, [&] { check_finite(engine); });
     if (values) values->add(engine, batch);
     if (files) files->write(batch);
     if (progress) progress->update(batch.first + batch.samples, dataset.samples());
   });
   if (!values) return;
-  values->share(at.job.comm);
-  comm::on_root(at.job.comm, [&] {
+  values->share(at.comm);
+  comm::on_root(at.comm, [&] {
     const auto text = format == "csv" ? csv_text : json_text;
     data::io::write_text(paths.front(), text(*values, dataset, arguments.labels));
   });

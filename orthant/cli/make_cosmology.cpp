@@ -8,7 +8,7 @@
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/data/generate/universe_files.hpp"
-#include "orthant/train/memory.hpp"
+#include "orthant/engine/memory.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -56,7 +56,7 @@ void check(const data::generate::UniverseSet& set, int ranks, int threads) {
     fail(Exit::does_not_fit, "{} ranks cannot share {} planes; use at most --ranks {}", ranks, set.settings.size,
          set.settings.size);
   }
-  const std::int64_t bytes = memory_of(set, ranks, threads), available = train::available_memory_bytes();
+  const std::int64_t bytes = memory_of(set, ranks, threads), available = engine::available_memory_bytes();
   if (bytes > available) {
     fail(Exit::does_not_fit, "universes of {}³ cells need {} but {} are available; use a smaller --size",
          set.settings.size, bytes_text(bytes), bytes_text(available));
@@ -111,7 +111,7 @@ void run_make_cosmology(const MakeCosmologyArguments& arguments, comm::Comm& com
     }
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const std::int64_t peak = comm::sum(comm, train::peak_memory_bytes());
+  const std::int64_t peak = comm::sum(comm, engine::peak_memory_bytes());
   if (comm.rank() != 0) return;
   if (arguments.json) {
     fmt::print("{}\n", result_of(set, seconds, memory_of(set, comm.size(), threads), peak).dump(2));

@@ -7,7 +7,7 @@
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/data/generate/organ_files.hpp"
-#include "orthant/train/memory.hpp"
+#include "orthant/engine/memory.hpp"
 
 #include <chrono>
 #include <limits>
@@ -36,7 +36,7 @@ data::generate::OrganSet set_of(const MakeOrgansArguments& arguments) {
 
 void check(const data::generate::OrganSet& set, int ranks) {
   const std::int64_t bytes = base::checked_mul(data::generate::volume_bytes(set), ranks);
-  const std::int64_t available = train::available_memory_bytes();
+  const std::int64_t available = engine::available_memory_bytes();
   if (bytes > available) {
     fail(Exit::does_not_fit, "volumes of {}³ voxels need {} but {} are available; use a smaller --size",
          set.settings.size, bytes_text(bytes), bytes_text(available));

@@ -1,9 +1,7 @@
 #pragma once
 
 #include "orthant/comm/comm.hpp"
-#include "orthant/engine/measuring_time.hpp"
 #include "orthant/plan/plan.hpp"
-#include "orthant/schedule/schedule.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -29,11 +27,6 @@ void add_parallel(CLI::App& command, ParallelArguments& arguments);
 
 /// The plan that the arguments ask for, on so many ranks.
 plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& graph, int ranks);
-
-/// Collective. Chooses algorithms for the convolutions of a rank's schedule as the arguments say, and returns the
-/// seconds that this rank measured. Rank 0 tells the user.
-double choose_algorithms(const ParallelArguments& arguments, schedule::Schedule& schedule, comm::Comm& comm,
-                         engine::MeasuringLimits limits = {});
 
 /// Threads of each of `ranks` ranks on this machine.
 int threads_per_rank(const ParallelArguments& arguments, int ranks);

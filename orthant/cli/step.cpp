@@ -2,14 +2,14 @@
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
 #include "orthant/cli/commands.hpp"
+#include "orthant/cli/kernel_options.hpp"
 #include "orthant/cli/network_options.hpp"
 #include "orthant/cli/parallel.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/data/io/file.hpp"
 #include "orthant/data/sets/npy_dataset.hpp"
-#include "orthant/engine/engine.hpp"
+#include "orthant/engine/session.hpp"
 #include "orthant/train/loader.hpp"
-#include "orthant/train/memory.hpp"
 #include "orthant/train/weights.hpp"
 
 #include <cmath>
@@ -51,13 +51,12 @@ model::Graph network_for(const StepArguments& arguments) {
   return load(network);
 }
 
-schedule::Schedule make_schedule(const StepArguments& arguments, const train::Job& job) {
-  const schedule::LowerOptions options{.mode = arguments.evaluate ? schedule::Mode::evaluate : schedule::Mode::train,
-                                       .optimizer = {},
-                                       .update = false,
-                                       .input_gradient = arguments.input_gradient,
-                                       .keep_output = true};
-  return schedule::lower(job.graph, job.plan, job.comm.rank(), options);
+schedule::LowerOptions lowering(const StepArguments& arguments) {
+  return {.mode = arguments.evaluate ? schedule::Mode::evaluate : schedule::Mode::train,
+          .optimizer = {},
+          .update = false,
+          .input_gradient = arguments.input_gradient,
+          .keep_output = true};
 }
 
 Json result_json(const engine::Engine& engine, const model::Graph& graph, const StepArguments& arguments) {
@@ -78,33 +77,31 @@ Json result_json(const engine::Engine& engine, const model::Graph& graph, const 
 void run_step(const StepArguments& arguments, comm::Comm& comm) {
   const auto graph = comm::agree(comm, [&] { return network_for(arguments); });
   const auto plan = comm::agree(comm, [&] { return plan_for(arguments.parallel, graph, comm.size()); });
-  const train::Job job{graph, plan, comm};
-  auto schedule = comm::agree(comm, [&] { return make_schedule(arguments, job); });
-  choose_algorithms(arguments.parallel, schedule, comm);
-  const engine::EngineOptions options{.threads = threads_per_rank(arguments.parallel, comm.size()),
-                                      .before_allocation = train::check_arena};
-  const auto engine = comm::agree(comm, [&] {
-    const data::sets::NpyDataset dataset({arguments.input}, {arguments.target}, train::sample_shape(graph));
-    auto made = std::make_unique<engine::Engine>(std::move(schedule), comm, options);
-    if (arguments.weights.empty()) {
-      train::initialise_weights(*made, graph, arguments.seed);
-    } else {
-      train::load_weights(*made, graph, arguments.weights);
-    }
-    train::Loader(dataset, graph, {}).load(1, *made);
-    return made;
+  const auto dataset = comm::agree(comm, [&] {
+    return std::make_unique<data::sets::NpyDataset>(std::vector{arguments.input}, std::vector{arguments.target},
+                                                    train::sample_shape(graph));
   });
-  engine->run({.step = 1, .seed = arguments.seed, .learning_rate = 0});
+  engine::Session session(graph, plan, comm,
+                          {.lowering = lowering(arguments),
+                           .threads = threads_per_rank(arguments.parallel, comm.size()),
+                           .kernels = kernel_options(arguments.parallel, comm)});
+  engine::Engine& engine = session.engine();
+  comm::agree(comm, [&] {
+    arguments.weights.empty() ? session.initialise_weights(arguments.seed)
+                              : train::load_weights(session, arguments.weights);
+    train::Loader(*dataset, graph, {}).load(1, engine);
+  });
+  engine.run({.step = 1, .seed = arguments.seed, .learning_rate = 0});
 
-  const Json result = result_json(*engine, graph, arguments);
+  const Json result = result_json(engine, graph, arguments);
   comm::agree(comm, [&] {
     if (comm.rank() != 0) return;
     data::io::make_directories(arguments.dump);
     data::io::write_text(arguments.dump + "/result.json", result.dump(2) + "\n");
   });
-  train::save_output(*engine, job, arguments.dump + "/outputs.safetensors");
-  if (!arguments.evaluate) train::save_gradients(*engine, job, arguments.dump + "/gradients.safetensors");
-  const double loss = engine->losses().back();
+  train::save_output(session, arguments.dump + "/outputs.safetensors");
+  if (!arguments.evaluate) train::save_gradients(session, arguments.dump + "/gradients.safetensors");
+  const double loss = engine.losses().back();
   if (comm.rank() == 0) {
     if (arguments.json) {
       fmt::print("{}\n", result.dump(2));

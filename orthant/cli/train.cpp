@@ -2,6 +2,7 @@
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
 #include "orthant/cli/commands.hpp"
+#include "orthant/cli/kernel_options.hpp"
 #include "orthant/cli/parallel.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
@@ -115,16 +116,11 @@ void run_train(const TrainArguments& arguments, comm::Comm& comm) {
   comm::on_root(comm, [&] { train::check_run_directory(run.output, run.overwrite); });
   ParallelArguments parallel = arguments.parallel;
   if (parallel.threads == 0) parallel.threads = run.threads;
-  engine::MeasuringLimits limits;
   train::TrainOptions options{.name = std::filesystem::path(arguments.run).stem().string(),
                               .trace_path = arguments.trace,
                               .threads = threads_per_rank(parallel, comm.size()),
                               .plan = [&](const model::Graph& graph) { return plan_for(parallel, graph, comm.size()); },
-                              .prepare =
-                                  [&](schedule::Schedule& schedule, comm::Comm& ranks, std::int64_t steps) {
-                                    limits.steps_per_epoch = steps;
-                                    limits.spent_seconds += choose_algorithms(parallel, schedule, ranks, limits);
-                                  },
+                              .kernels = kernel_options(parallel, comm),
                               .started = {}};
   if (!arguments.json) options.started = print_start;
   const train::Summary summary = train::train(run, comm, options);

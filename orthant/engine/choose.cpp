@@ -2,11 +2,13 @@
 
 #include "orthant/base/format.hpp"
 #include "orthant/comm/agree.hpp"
-#include "orthant/engine/choice_cache.hpp"
+#include "orthant/comm/watchdog.hpp"
 #include "orthant/engine/measuring.hpp"
+#include "orthant/engine/memory.hpp"
 #include "orthant/engine/task_key.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <sstream>
 
@@ -45,9 +47,20 @@ Choices agreed(comm::Comm& comm, const Choices& mine) {
   return choices;
 }
 
+/// Ranks with little to measure wait for the others, and the watchdog must not end them.
+ChooseOptions for_job(ChooseOptions options, const comm::Comm& comm) {
+  if (!options.most_bytes) options.most_bytes = available_memory_bytes() / 2 / comm.size();
+  if (comm.size() > 1) {
+    const double patience = std::chrono::duration<double>(comm::watchdog_timeout()).count();
+    options.limits.most_seconds = std::min(options.limits.most_seconds, patience / 2);
+  }
+  return options;
+}
+
 }  // namespace
 
-Measured choose_algorithms(schedule::Schedule& schedule, comm::Comm& comm, const ChooseOptions& options) {
+FastestAlgorithms find_fastest(const schedule::Schedule& schedule, comm::Comm& comm, const ChooseOptions& asked) {
+  const ChooseOptions options = for_job(asked, comm);
   const ChoiceCache cache(options.cache_path, machine_key());
   Choices choices;
   add_lines(choices, comm::on_root(comm, [&] { return to_lines(cache.load()); }));
@@ -65,13 +78,8 @@ Measured choose_algorithms(schedule::Schedule& schedule, comm::Comm& comm, const
   result.tasks = static_cast<int>(measured.size());
   if (comm.rank() == 0 && !cache.store(measured)) options.forgotten();
   choices.insert(measured.begin(), measured.end());
-  for (schedule::Step& step : schedule.steps) {
-    if (!open_conv(step)) continue;
-    auto& conv = std::get<model::ConvTask>(std::get<model::Task>(step.work));
-    const auto found = choices.find(task_key(conv, options.threads));
-    if (found != choices.end()) conv.algorithm = found->second.algorithm;
-  }
-  return result;
+  options.finished(result);
+  return {.choices = std::move(choices), .measured = result};
 }
 
 std::string choice_cache_path() {

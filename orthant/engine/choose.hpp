@@ -1,12 +1,14 @@
 #pragma once
 
 #include "orthant/comm/comm.hpp"
+#include "orthant/engine/choice_cache.hpp"
 #include "orthant/engine/measuring_time.hpp"
 #include "orthant/engine/step_memory.hpp"
 #include "orthant/schedule/schedule.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace orthant::engine {
@@ -15,36 +17,47 @@ namespace orthant::engine {
 struct MeasuringProgress {
   int done = 0, tasks = 0;
   double seconds_left = 0;
+  MeasuringLimits limits{};  ///< that hold for this job
 };
 
-struct ChooseOptions {
-  int threads = 1;
-  std::string cache_path{};  ///< empty: nothing is remembered
-  /// Convolutions that need more memory to be tried keep the rule.
-  std::int64_t most_bytes = std::int64_t{1} << 62;
-  MeasuringLimits limits{};
-  /// Convolutions of more operations per thread are tried with a part of their samples.
-  double whole_flops = 1e10;
-  /// Called on every rank that measures: before and after every convolution.
-  std::function<void(const MeasuringProgress&)> progress = [](const MeasuringProgress&) {};
-  std::function<void()> forgotten = [] {};  ///< called on rank 0 if the cache cannot be written
-  /// How time is told and a kernel's run is timed. Tests have times of their own, and run nothing.
-  std::function<double()> now = clock_seconds;
-  std::function<double(const model::ConvTask&, model::Algorithm, const std::function<void()>& run)> seconds =
-      [](const model::ConvTask&, model::Algorithm, const std::function<void()>& run) { return shortest_run(run); };
-};
-
-/// Of all ranks, but for the time.
+/// Counts are of all ranks.
 struct Measured {
   int tasks = 0;       ///< chosen by measurement, now
   int left_tasks = 0;  ///< not measured yet: they follow the rule
   double seconds = 0;  ///< what this rank took
 };
 
-/// Collective. Gives every convolution of the schedule whose algorithm is automatic the one that is fastest here, by
-/// the cache or by measurement, the most expensive first. What there was no time or memory to measure stays automatic
-/// and is not remembered. Ranks with the same task take the same algorithm.
-Measured choose_algorithms(schedule::Schedule& schedule, comm::Comm& comm, const ChooseOptions& options);
+struct ChooseOptions {
+  int threads = 1;
+  /// Computes every convolution that can be computed this way so, and the others by the rule, whatever the plan says.
+  model::Algorithm preferred = model::Algorithm::automatic;
+  bool measure = false;      ///< otherwise the rule decides, by shape alone
+  std::string cache_path{};  ///< empty: nothing is remembered
+  /// Convolutions that need more memory to be tried keep the rule. If not set: half of what the ranks have available.
+  std::optional<std::int64_t> most_bytes{};
+  MeasuringLimits limits{};
+  /// Convolutions of more operations per thread are tried with a part of their samples.
+  double whole_flops = 1e10;
+  /// Called on every rank that measures: before and after every convolution.
+  std::function<void(const MeasuringProgress&)> progress = [](const MeasuringProgress&) {};
+  std::function<void()> forgotten = [] {};  ///< called on rank 0 if the cache cannot be written
+  /// Called on every rank when all is measured, or known from earlier runs.
+  std::function<void(const Measured&)> finished = [](const Measured&) {};
+  /// How time is told and a kernel's run is timed. Tests have times of their own, and run nothing.
+  std::function<double()> now = clock_seconds;
+  std::function<double(const model::ConvTask&, model::Algorithm, const std::function<void()>& run)> seconds =
+      [](const model::ConvTask&, model::Algorithm, const std::function<void()>& run) { return shortest_run(run); };
+};
+
+struct FastestAlgorithms {
+  Choices choices;  ///< by task_key
+  Measured measured;
+};
+
+/// Collective. The fastest algorithm for each convolution of the schedule whose algorithm is automatic, by the cache or
+/// by measurement, the most expensive first; all ranks get those of all. What there was no time or memory to measure is
+/// left out, and not remembered.
+FastestAlgorithms find_fastest(const schedule::Schedule& schedule, comm::Comm& comm, const ChooseOptions& options);
 
 /// Where choices are remembered: ORTHANT_CACHE, or kernels.json in orthant's folder of the user's cache; empty if there
 /// is no such place.

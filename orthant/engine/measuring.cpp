@@ -68,7 +68,7 @@ void Measuring::know(const OpenTask& task, const Choice& choice) {
 
 Choices Measuring::run(const std::vector<OpenTask>& tasks) {
   Choices choices;
-  progress_ = {.tasks = static_cast<int>(tasks.size())};
+  progress_ = {.tasks = static_cast<int>(tasks.size()), .limits = options_.limits};
   for (const OpenTask& task : tasks) flops_left_ += task.step_flops();
   for (const OpenTask& task : tasks) {
     report();
@@ -94,9 +94,9 @@ std::optional<Choice> Measuring::choose(const OpenTask& task) {
   const ConvTask part = tried_part(*open_conv(*task.step), options_);
   if (likely_runs * time_.seconds_for(static_cast<double>(model::flops(part))) > time_.left()) return std::nullopt;
   const std::int64_t bytes = step_bytes(schedule_, *task.step);
-  if (bytes > options_.most_bytes) return std::nullopt;
+  if (bytes > *options_.most_bytes) return std::nullopt;
   const auto candidates = kernels::conv_candidates(part, options_.threads);
-  if (bytes + scratch_bytes(candidates) > options_.most_bytes) return std::nullopt;
+  if (bytes + scratch_bytes(candidates) > *options_.most_bytes) return std::nullopt;
   return compare(task, part, candidates);
 }
 

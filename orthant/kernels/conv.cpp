@@ -1,5 +1,6 @@
 #include "orthant/kernels/conv.hpp"
 
+#include "orthant/base/error.hpp"
 #include "orthant/kernels/factories.hpp"
 #include "orthant/kernels/instruction_set.hpp"
 #include "orthant/kernels/simd.hpp"
@@ -97,7 +98,13 @@ std::vector<ConvCandidate> conv_candidates(const ConvTask& task, int threads) {
 }
 
 std::unique_ptr<Primitive> make_conv(const ConvTask& task, int threads) {
-  for (const Algorithm algorithm : preference(task)) {
+  if (task.algorithm != Algorithm::automatic) {
+    auto primitive = make(task.algorithm, task, threads);
+    if (primitive) return primitive;
+    base::fail(base::Exit::does_not_fit, "{} cannot run this convolution here; choose another algorithm",
+               model::name_of(task.algorithm));
+  }
+  for (const Algorithm algorithm : by_rule(task)) {
     if (auto primitive = make(algorithm, task, threads)) return primitive;
   }
   return nullptr;  // not reached: direct never refuses

@@ -9,11 +9,6 @@ namespace {
 
 using tensor::Layout;
 
-const char* name_of(Pass pass) {
-  constexpr std::array names{"forward", "backward_data", "backward_weights"};
-  return names.at(static_cast<std::size_t>(pass));
-}
-
 const char* name_of(OptimizerKind kind) {
   constexpr std::array names{"sgd", "adam", "adamw"};
   return names.at(static_cast<std::size_t>(kind));

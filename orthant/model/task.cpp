@@ -35,6 +35,15 @@ struct Flops {
 
 }  // namespace
 
+const char* name_of(Pass pass) {
+  switch (pass) {
+    case Pass::forward: return "forward";
+    case Pass::backward_data: return "backward_data";
+    case Pass::backward_weights: return "backward_weights";
+  }
+  return "";
+}
+
 const char* name_of(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::automatic: return "automatic";

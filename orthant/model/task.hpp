@@ -21,8 +21,10 @@ namespace orthant::model {
 /// Extents are those of the layouts: dst may end before what src allows, and cells of src that no tap reaches have a
 /// gradient of zero. Windows count from pad_lo; pad_hi says nothing here.
 enum class Pass { forward, backward_data, backward_weights };
+inline constexpr std::array all_passes{Pass::forward, Pass::backward_data, Pass::backward_weights};
+const char* name_of(Pass pass);
 
-/// How a convolution is computed. Where the one that is named cannot do a task, and with `automatic`, a rule decides.
+/// How a convolution is computed. With `automatic` a rule decides; a task whose algorithm cannot do it is refused.
 enum class Algorithm { automatic, winograd, matrix, onednn, direct };
 inline constexpr std::array named_algorithms{Algorithm::winograd, Algorithm::matrix, Algorithm::onednn,
                                              Algorithm::direct};

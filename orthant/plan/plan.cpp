@@ -3,6 +3,7 @@
 #include "orthant/base/format.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace orthant::plan {
 namespace {
@@ -55,6 +56,19 @@ std::string aligned(const std::vector<Row>& rows, const std::vector<bool>& shown
 }
 
 }  // namespace
+
+const KernelChoice& KernelChoices::operator[](model::Pass pass) const {
+  switch (pass) {
+    case model::Pass::forward: return forward;
+    case model::Pass::backward_data: return backward_data;
+    case model::Pass::backward_weights: break;
+  }
+  return backward_weights;
+}
+
+KernelChoice& KernelChoices::operator[](model::Pass pass) {
+  return const_cast<KernelChoice&>(std::as_const(*this)[pass]);
+}
 
 Plan serial_plan(const model::Graph& graph) {
   Plan plan;

@@ -12,6 +12,24 @@ namespace orthant::plan {
 /// Which ranks' values a batch normalisation's mean and variance cover: this rank's, those of the same samples, all.
 enum class Statistics { local, spatial, global };
 
+/// How a convolution is computed in one pass, on all ranks and for all micro-batches.
+struct KernelChoice {
+  model::Algorithm algorithm = model::Algorithm::automatic;
+  /// What was measured on the rank with the most work: the time of one call and its scratch memory. 0: not measured.
+  double seconds = 0;
+  std::int64_t scratch_bytes = 0;
+  bool operator==(const KernelChoice&) const = default;
+};
+
+/// The choices of one convolution, by the pass of the task (model::Pass) and not by that of the network: going forward,
+/// a transposed convolution runs a backward_data task, and going backward a forward task.
+struct KernelChoices {
+  KernelChoice forward{}, backward_data{}, backward_weights{};
+  [[nodiscard]] KernelChoice& operator[](model::Pass pass);
+  [[nodiscard]] const KernelChoice& operator[](model::Pass pass) const;
+  bool operator==(const KernelChoices&) const = default;
+};
+
 /// How one node's dst is cut over ranks.
 struct NodePlan {
   std::string node;
@@ -22,7 +40,7 @@ struct NodePlan {
   int channel_parts = 1;
   int stage = 0;  ///< of the pipeline
   Statistics statistics = Statistics::global;
-  model::Algorithm kernel = model::Algorithm::automatic;  ///< of convolutions
+  KernelChoices kernels{};  ///< of convolutions
   bool operator==(const NodePlan&) const = default;
 };
 

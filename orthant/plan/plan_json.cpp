@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 
 namespace orthant::plan {
@@ -19,10 +20,18 @@ constexpr int format_version = 1;
 constexpr int most_ranks = 1 << 20;
 
 const std::array<std::string, 5> plan_keys{"format", "version", "ranks", "micro_batches", "nodes"};
-const std::array<std::string, 8> node_keys{"node",          "grid",  "first_rank", "algorithm",
-                                           "channel_parts", "stage", "statistics", "kernel"};
+const std::array<std::string, 9> node_keys{"node",  "grid",       "first_rank", "algorithm", "channel_parts",
+                                           "stage", "statistics", "kernels",    "kernel"};
+const std::array<std::string, 3> choice_keys{"algorithm", "seconds", "scratch_bytes"};
 const std::array<std::string, 3> algorithms{"stationary-x", "stationary-y", "stationary-w"};
 const std::array<std::string, 3> statistics_names{"local", "spatial", "global"};
+
+const std::vector<std::string>& pass_names() {
+  static const std::vector<std::string> names{model::name_of(model::Pass::forward),
+                                              model::name_of(model::Pass::backward_data),
+                                              model::name_of(model::Pass::backward_weights)};
+  return names;
+}
 
 std::vector<std::string> kernel_names() {
   std::vector<std::string> names;
@@ -100,6 +109,45 @@ int channel_parts_from(const Fields& fields, const tensor::Grid& grid) {
   return parts;
 }
 
+KernelChoice choice_from(const json& object, const std::string& where) {
+  if (!object.is_object()) fail(Exit::bad_data, R"({}: must be an object such as {{"algorithm": "direct"}})", where);
+  const Fields fields{object, where};
+  fields.allow(choice_keys);
+  if (!object.contains("algorithm")) fail(Exit::bad_data, "{}: 'algorithm' is missing", where);
+  const json seconds = object.value("seconds", json(0));
+  // JSON has no NaN, but 1e999 is read as infinity.
+  if (!seconds.is_number() || seconds < 0 || !std::isfinite(seconds.get<double>())) {
+    fail(Exit::bad_data, "{}: 'seconds' must be a number that is not negative", where);
+  }
+  const json scratch = object.value("scratch_bytes", json(0));
+  constexpr std::int64_t most_bytes = std::int64_t{1} << 60;
+  if (!scratch.is_number_integer() || scratch < 0 || scratch > most_bytes) {
+    fail(Exit::bad_data, "{}: 'scratch_bytes' must be a whole number from 0 to {}", where, most_bytes);
+  }
+  return {.algorithm = model::named_algorithms[fields.word("algorithm", kernel_names())],
+          .seconds = seconds.get<double>(),
+          .scratch_bytes = scratch.get<std::int64_t>()};
+}
+
+/// "kernels" has a choice per pass; "kernel", from before there were such choices, is one algorithm for all of them.
+KernelChoices choices_from(const Fields& fields) {
+  KernelChoices choices;
+  if (fields.object.contains("kernel")) {
+    const KernelChoice all{.algorithm = model::named_algorithms[fields.word("kernel", kernel_names())]};
+    choices = {.forward = all, .backward_data = all, .backward_weights = all};
+  }
+  if (!fields.object.contains("kernels")) return choices;
+  const json& object = fields.object.at("kernels");
+  const std::string where = fields.where + ": kernels";
+  if (!object.is_object()) fail(Exit::bad_data, "{}: must be an object with a choice per pass", where);
+  Fields{object, where}.allow(pass_names());
+  for (const model::Pass pass : model::all_passes) {
+    const char* name = model::name_of(pass);
+    if (object.contains(name)) choices[pass] = choice_from(object[name], where + ": " + name);
+  }
+  return choices;
+}
+
 NodePlan node_from(const json& entry, const std::string& origin) {
   if (!entry.is_object() || !entry.contains("node") || !entry["node"].is_string()) {
     fail(Exit::bad_data, "{}: each entry of 'nodes' needs a 'node' with its name", origin);
@@ -114,8 +162,21 @@ NodePlan node_from(const json& entry, const std::string& origin) {
   if (entry.contains("statistics")) {
     node.statistics = static_cast<Statistics>(fields.word("statistics", statistics_names));
   }
-  if (entry.contains("kernel")) node.kernel = model::named_algorithms[fields.word("kernel", kernel_names())];
+  node.kernels = choices_from(fields);
   return node;
+}
+
+json to_json(const KernelChoices& choices) {
+  json object = json::object();
+  for (const model::Pass pass : model::all_passes) {
+    const KernelChoice& choice = choices[pass];
+    if (choice.algorithm == model::Algorithm::automatic) continue;
+    json& entry = object[model::name_of(pass)];
+    entry["algorithm"] = model::name_of(choice.algorithm);
+    if (choice.seconds > 0) entry["seconds"] = choice.seconds;
+    if (choice.scratch_bytes > 0) entry["scratch_bytes"] = choice.scratch_bytes;
+  }
+  return object;
 }
 
 json to_json(const NodePlan& node) {
@@ -134,7 +195,7 @@ json to_json(const NodePlan& node) {
   if (node.statistics != Statistics::global) {
     entry["statistics"] = statistics_names[static_cast<std::size_t>(node.statistics)];
   }
-  if (node.kernel != model::Algorithm::automatic) entry["kernel"] = model::name_of(node.kernel);
+  if (json kernels = to_json(node.kernels); !kernels.empty()) entry["kernels"] = std::move(kernels);
   return entry;
 }
 

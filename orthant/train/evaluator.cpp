@@ -1,9 +1,6 @@
 #include "orthant/train/evaluator.hpp"
 
-#include "orthant/base/checked.hpp"
-#include "orthant/comm/agree.hpp"
 #include "orthant/data/sets/orientation.hpp"
-#include "orthant/train/memory.hpp"
 
 #include <algorithm>
 
@@ -33,36 +30,29 @@ std::span<T> dense_part(std::span<T> buffer, const tensor::Layout& layout) {
 
 }  // namespace
 
-Evaluator::Evaluator(const Job& job, const EvaluatorOptions& options) : job_(job) {
-  schedule::Schedule schedule = comm::agree(job.comm, [&] {
-    return schedule::lower(job.graph, job.plan, job.comm.rank(),
-                           {.mode = schedule::Mode::evaluate, .optimizer = {}, .update = false, .keep_output = true});
-  });
-  options.prepare(schedule, job.comm);
-  const auto check = [&](const schedule::Placement& placement) {
-    check_memory(base::checked_add(placement.arena_bytes, options.other_bytes));
-  };
-  engine_ = comm::agree(job.comm, [&] {
-    return std::make_unique<engine::Engine>(
-        std::move(schedule), job.comm, engine::EngineOptions{.threads = options.threads, .before_allocation = check});
-  });
-}
+Evaluator::Evaluator(const model::Graph& graph, const plan::Plan& plan, comm::Comm& comm,
+                     const EvaluatorOptions& options)
+    : session_(graph, plan, comm,
+               {.lowering = {.mode = schedule::Mode::evaluate, .optimizer = {}, .update = false, .keep_output = true},
+                .threads = options.threads,
+                .kernels = options.kernels,
+                .other_bytes = options.other_bytes}) {}
 
 void Evaluator::copy_weights(engine::Engine& from) {
   const auto& theirs = from.schedule().parameters;
-  const auto& mine = engine_->schedule().parameters;
+  const auto& mine = engine().schedule().parameters;
   for (std::size_t i = 0; i < mine.size(); ++i) {
     if (mine[i].value < 0) continue;
     const std::span<const float> values = from.floats(theirs[i].value);
-    std::copy(values.begin(), values.end(), engine_->floats(mine[i].value).begin());
+    std::copy(values.begin(), values.end(), engine().floats(mine[i].value).begin());
   }
 }
 
 void Evaluator::load(const data::sets::Dataset& dataset, const EvaluatedBatch& batch) {
-  const schedule::Schedule& schedule = engine_->schedule();
+  const schedule::Schedule& schedule = engine().schedule();
   for (const schedule::Port& port : schedule.inputs) {
     for_each_sample(port, batch, [&](std::int64_t sample, const tensor::Box& box, const tensor::Layout& layout) {
-      const std::span<float> buffer = engine_->floats(port.buffer);
+      const std::span<float> buffer = engine().floats(port.buffer);
       if (tensor::is_dense(layout)) return dataset.read_input(sample, box, dense_part(buffer, layout));
       values_.resize(static_cast<std::size_t>(tensor::volume(box)));
       dataset.read_input(sample, box, values_);
@@ -72,26 +62,26 @@ void Evaluator::load(const data::sets::Dataset& dataset, const EvaluatedBatch& b
   // Targets are dense.
   for (const schedule::Port& port : schedule.targets) {
     for_each_sample(port, batch, [&](std::int64_t sample, const tensor::Box& box, const tensor::Layout& layout) {
-      if (schedule.labels) return dataset.read_labels(sample, box, dense_part(engine_->labels(port.buffer), layout));
-      dataset.read_values(sample, box, dense_part(engine_->floats(port.buffer), layout));
+      if (schedule.labels) return dataset.read_labels(sample, box, dense_part(engine().labels(port.buffer), layout));
+      dataset.read_values(sample, box, dense_part(engine().floats(port.buffer), layout));
     });
   }
 }
 
 void Evaluator::run(const data::sets::Dataset& dataset, const std::function<void(const EvaluatedBatch&)>& visit) {
-  const std::int64_t mini_batch = job_.graph.nodes.front().shape.n;
+  const std::int64_t mini_batch = session_.graph().nodes.front().shape.n;
   for (std::int64_t first = 0; first < dataset.samples(); first += mini_batch) {
     const EvaluatedBatch batch{.first = first, .samples = std::min(mini_batch, dataset.samples() - first)};
     load(dataset, batch);
-    engine_->run({.step = 1, .seed = 0, .learning_rate = 0});
+    engine().run({.step = 1, .seed = 0, .learning_rate = 0});
     visit(batch);
   }
 }
 
 Scores Evaluator::score(const data::sets::Dataset& dataset) {
-  ScoreSums sums(job_.graph);
-  run(dataset, [&](const EvaluatedBatch& batch) { sums.add(*engine_, batch); });
-  return sums.total(job_.comm);
+  ScoreSums sums(session_.graph());
+  run(dataset, [&](const EvaluatedBatch& batch) { sums.add(engine(), batch); });
+  return sums.total(session_.comm());
 }
 
 }  // namespace orthant::train

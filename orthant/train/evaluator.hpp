@@ -1,7 +1,7 @@
 #pragma once
 
 #include "orthant/data/sets/dataset.hpp"
-#include "orthant/train/job.hpp"
+#include "orthant/engine/session.hpp"
 #include "orthant/train/scores.hpp"
 
 #include <functional>
@@ -12,17 +12,17 @@ namespace orthant::train {
 struct EvaluatorOptions {
   int threads = 1;
   std::int64_t other_bytes = 0;  ///< memory that must fit besides: the arena of training
-  /// Collective. May change how steps are computed.
-  std::function<void(schedule::Schedule&, comm::Comm&)> prepare = [](schedule::Schedule&, comm::Comm&) {};
+  engine::ChooseOptions kernels{};
 };
 
-/// A network that is run but not trained: running statistics, no dropout. Cut as the job's plan says.
+/// A network that is run but not trained: running statistics, no dropout. Cut as the plan says.
 class Evaluator {
  public:
   /// Collective. Throws CollectiveError if the memory does not suffice. Weights are unset.
-  Evaluator(const Job& job, const EvaluatorOptions& options);
+  Evaluator(const model::Graph& graph, const plan::Plan& plan, comm::Comm& comm, const EvaluatorOptions& options);
 
-  [[nodiscard]] engine::Engine& engine() { return *engine_; }
+  [[nodiscard]] engine::Session& session() { return session_; }
+  [[nodiscard]] engine::Engine& engine() { return session_.engine(); }
   /// Takes the weights and running statistics of an engine for the same network and plan.
   void copy_weights(engine::Engine& from);
 
@@ -35,8 +35,7 @@ class Evaluator {
  private:
   void load(const data::sets::Dataset& dataset, const EvaluatedBatch& batch);
 
-  Job job_;
-  std::unique_ptr<engine::Engine> engine_;
+  engine::Session session_;
   std::vector<float> values_;  ///< a box that goes where memory has gaps
 };
 

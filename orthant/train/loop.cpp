@@ -4,10 +4,11 @@
 #include "orthant/base/format.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/data/io/file.hpp"
+#include "orthant/engine/memory.hpp"
+#include "orthant/engine/session.hpp"
 #include "orthant/plan/strategy.hpp"
 #include "orthant/train/chrome_trace.hpp"
 #include "orthant/train/loader.hpp"
-#include "orthant/train/memory.hpp"
 #include "orthant/train/progress.hpp"
 #include "orthant/train/run_data.hpp"
 #include "orthant/train/run_directory.hpp"
@@ -29,59 +30,56 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-std::unique_ptr<engine::Engine> make_engine(const RunFile& run, const Job& job, schedule::Schedule schedule,
-                                            int threads) {
-  auto engine = std::make_unique<engine::Engine>(
-      std::move(schedule), job.comm, engine::EngineOptions{.threads = threads, .before_allocation = check_arena});
-  if (run.weights.empty()) {
-    initialise_weights(*engine, job.graph, run.seed);
-  } else {
-    load_weights(*engine, job.graph, run.weights);
-  }
-  return engine;
-}
-
-/// What every rank works with, made and checked before the first step.
-struct Session {
-  Session(const RunFile& run, const RunSurvey& survey, comm::Comm& comm, const TrainOptions& options)
+/// The network, its plan and its samples, known before memory is taken.
+struct Setup {
+  Setup(const RunFile& run, const RunSurvey& survey, const TrainOptions& options)
       : graph(model::load_network(run.model, run.network)),
         plan(options.plan(graph)),
         samples(run, graph, survey),
         loader(samples.training(), graph, {.shuffle = run.data.shuffle, .seed = run.seed, .augment = run.data.augment}),
-        steps(run.steps > 0 ? run.steps : loader.steps_of(run.epochs)),
-        schedule(schedule::lower(graph, plan, comm.rank(), {.optimizer = run.optimizer})) {}
-
-  [[nodiscard]] Start describe(const engine::Engine& engine, comm::Comm& comm, const TrainOptions& options) const {
-    return {.network = graph.name,
-            .parameters = model::parameter_count(graph),
-            .samples = samples.training().samples(),
-            .steps = steps,
-            .arena_bytes = engine.placement().arena_bytes,
-            .ranks = comm.size(),
-            .threads = options.threads,
-            .remarks = plan.ranks > 1 ? plan::remarks(plan, graph) : std::vector<std::string>{},
-            .directory = ""};
-  }
-
-  [[nodiscard]] std::int64_t first_epoch_steps() const { return std::min(loader.steps_per_epoch(), steps); }
+        steps(run.steps > 0 ? run.steps : loader.steps_of(run.epochs)) {}
 
   model::Graph graph;
   plan::Plan plan;
   RunData samples;
   Loader loader;
   std::int64_t steps;
-  schedule::Schedule schedule;
 };
+
+/// Collective.
+std::unique_ptr<engine::Session> make_session(const RunFile& run, const Setup& setup, comm::Comm& comm,
+                                              const TrainOptions& options) {
+  engine::SessionOptions session_options{
+      .lowering = {.optimizer = run.optimizer}, .threads = options.threads, .kernels = options.kernels};
+  session_options.kernels.limits.steps_per_epoch = std::min(setup.loader.steps_per_epoch(), setup.steps);
+  auto session = std::make_unique<engine::Session>(setup.graph, setup.plan, comm, session_options);
+  comm::agree(
+      comm, [&] { run.weights.empty() ? session->initialise_weights(run.seed) : load_weights(*session, run.weights); });
+  return session;
+}
+
+Start describe(const Setup& setup, const engine::Session& session, const TrainOptions& options) {
+  const plan::Plan& plan = session.plan();
+  return {.network = setup.graph.name,
+          .parameters = model::parameter_count(setup.graph),
+          .samples = setup.samples.training().samples(),
+          .steps = setup.steps,
+          .arena_bytes = session.engine().placement().arena_bytes,
+          .ranks = session.comm().size(),
+          .threads = options.threads,
+          .remarks = plan.ranks > 1 ? plan::remarks(plan, setup.graph) : std::vector<std::string>{},
+          .directory = ""};
+}
 
 /// What rank 0 writes. Made last: a run that cannot start leaves nothing behind.
 struct Record {
-  Record(const RunFile& run, const std::string& name, const Session& session)
+  Record(const RunFile& run, const std::string& name, const Setup& setup, const plan::Plan& plan)
       : directory(run.output, name, run.overwrite),
         log(directory.file("log.txt")),
-        metrics(directory.file("metrics.csv"), session.graph.loss) {
-    if (session.samples.validation()) validation.emplace(directory.file("validation.csv"));
+        metrics(directory.file("metrics.csv"), setup.graph.loss) {
+    if (setup.samples.validation()) validation.emplace(directory.file("validation.csv"));
     data::io::write_text(directory.file("run.yaml"), model::to_text(to_document(run)));
-    if (session.plan.ranks > 1) data::io::write_text(directory.file("plan.json"), plan::to_json(session.plan) + "\n");
+    data::io::write_text(directory.file("plan.json"), plan::to_json(plan) + "\n");
   }
 
   RunDirectory directory;
@@ -110,7 +108,7 @@ class LossRecord {
 
 /// Collective. Samples are kept in half of the memory that the arena leaves, or in as much as the run says.
 FeedOptions feed_options(const RunFile& run, std::int64_t steps, std::int64_t arena_bytes, comm::Comm& comm) {
-  const std::int64_t left = std::max<std::int64_t>(available_memory_bytes(comm) - arena_bytes, 0);
+  const std::int64_t left = std::max<std::int64_t>(engine::available_memory_bytes(comm) - arena_bytes, 0);
   const std::int64_t wanted = run.data.store_limit > 0 ? run.data.store_limit : left / 2;
   return {.steps = steps, .keep = keeps_samples(run.data), .limit_bytes = std::min(wanted, left)};
 }
@@ -129,21 +127,18 @@ bool stop_asked(comm::Comm& comm, const StopSignal& stop) {
 }
 
 /// Collective. Null if the run has no validation.
-std::unique_ptr<Validation> make_validation(const Session& session, const Job& job, const TrainOptions& options,
-                                            std::int64_t training_bytes) {
-  const data::sets::Dataset* samples = session.samples.validation();
+std::unique_ptr<Validation> make_validation(const Setup& setup, const engine::Session& session,
+                                            const TrainOptions& options) {
+  const data::sets::Dataset* samples = setup.samples.validation();
   if (samples == nullptr) return nullptr;
-  return std::make_unique<Validation>(*samples, job,
-                                      EvaluatorOptions{.threads = options.threads,
-                                                       .other_bytes = training_bytes,
-                                                       .prepare = [&](schedule::Schedule& schedule, comm::Comm& comm) {
-                                                         options.prepare(schedule, comm, session.first_epoch_steps());
-                                                       }});
+  return std::make_unique<Validation>(
+      *samples, session,
+      EvaluatorOptions{.threads = options.threads, .other_bytes = session.engine().placement().arena_bytes});
 }
 
 /// Where a run is when it is validated. Only rank 0 has a record and progress.
 struct Moment {
-  engine::Engine& engine;
+  engine::Session& session;
   Validation& validation;
   const Summary& summary;
   Record* record;
@@ -151,11 +146,11 @@ struct Moment {
 };
 
 /// Collective. Scores the weights after a step and keeps them if they are the best so far.
-void validate(const Moment& at, const Job& job) {
+void validate(const Moment& at) {
   const Clock::time_point start = Clock::now();
-  const Scores& scores = at.validation.run(at.summary.steps, at.engine);
+  const Scores& scores = at.validation.run(at.summary.steps, at.session.engine());
   const bool best = at.validation.is_best();
-  if (best) save_weights(at.engine, job, at.summary.best_weights);
+  if (best) save_weights(at.session, at.summary.best_weights);
   if (at.record == nullptr) return;
   at.record->validation->write({at.summary.steps, at.summary.epochs, seconds_since(start), scores});
   const std::string text =
@@ -169,18 +164,16 @@ void validate(const Moment& at, const Job& job) {
 Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options) {
   const auto trace_file = comm::agree(comm, [&] { return open_trace(options.trace_path, comm); });
   const RunSurvey survey = survey_run(run, comm);
-  const auto session = comm::agree(comm, [&] { return std::make_unique<Session>(run, survey, comm, options); });
-  const Job job{session->graph, session->plan, comm};
-  options.prepare(session->schedule, comm, session->first_epoch_steps());
-  const auto made =
-      comm::agree(comm, [&] { return make_engine(run, job, std::move(session->schedule), options.threads); });
-  engine::Engine& engine = *made;
-  const auto validation = make_validation(*session, job, options, engine.placement().arena_bytes);
+  const auto setup = comm::agree(comm, [&] { return std::make_unique<Setup>(run, survey, options); });
+  const auto session = make_session(run, *setup, comm, options);
+  engine::Engine& engine = session->engine();
+  const auto validation = make_validation(*setup, *session, options);
   const std::int64_t arena_bytes = engine.placement().arena_bytes + (validation ? validation->arena_bytes() : 0);
-  SampleFeed feed(session->loader, engine, comm, feed_options(run, session->steps, arena_bytes, comm));
-  const auto record = comm::agree(
-      comm, [&] { return comm.rank() == 0 ? std::make_unique<Record>(run, options.name, *session) : nullptr; });
-  Start begin = session->describe(engine, comm, options);
+  SampleFeed feed(setup->loader, engine, comm, feed_options(run, setup->steps, arena_bytes, comm));
+  const auto record = comm::agree(comm, [&] {
+    return comm.rank() == 0 ? std::make_unique<Record>(run, options.name, *setup, session->plan()) : nullptr;
+  });
+  Start begin = describe(*setup, *session, options);
   begin.store = feed.store();
   Summary summary{.arena_bytes = begin.arena_bytes, .store_bytes = feed.store().bytes};
   if (validation) {
@@ -198,31 +191,31 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
   }
 
   std::optional<Progress> progress;
-  if (record) progress.emplace(session->steps, run.network.mini_batch);
-  engine::Trace trace = make_trace(engine, options.trace_path.empty() ? 0 : session->steps);
+  if (record) progress.emplace(setup->steps, run.network.mini_batch);
+  engine::Trace trace = make_trace(engine, options.trace_path.empty() ? 0 : setup->steps);
   LossRecord losses;
   const StopSignal stop;
   const Clock::time_point start = Clock::now();
-  for (std::int64_t step = 1; step <= session->steps && !stop_asked(comm, stop); ++step) {
+  for (std::int64_t step = 1; step <= setup->steps && !stop_asked(comm, stop); ++step) {
     const Clock::time_point step_start = Clock::now();
-    const double rate = rate_at(run.learning_rate, step, session->steps);
+    const double rate = rate_at(run.learning_rate, step, setup->steps);
     const kernels::Context context{.step = step, .seed = run.seed, .learning_rate = rate};
     feed.load(step);
     has_room(engine, trace) ? engine.run(context, trace) : engine.run(context);
     const double loss = engine.losses().back();
     summary.steps = step;
-    summary.epochs = session->loader.epoch_of(step);
+    summary.epochs = setup->loader.epoch_of(step);
     if (record) {
       record->metrics.write({step, summary.epochs, rate, seconds_since(step_start), engine.losses()});
       progress->update(step, loss);
     }
     check_finite(loss, step);
     losses.add(loss);
-    if (run.save_every > 0 && step % run.save_every == 0) save_weights(engine, job, summary.weights);
-    const bool epoch_ends = session->loader.epoch_of(step + 1) > summary.epochs;
+    if (run.save_every > 0 && step % run.save_every == 0) save_weights(*session, summary.weights);
+    const bool epoch_ends = setup->loader.epoch_of(step + 1) > summary.epochs;
     const bool due = run.validation.every > 0 ? step % run.validation.every == 0 : epoch_ends;
-    if (validation && (due || step == session->steps))
-      validate({engine, *validation, summary, record.get(), progress ? &*progress : nullptr}, job);
+    if (validation && (due || step == setup->steps))
+      validate({*session, *validation, summary, record.get(), progress ? &*progress : nullptr});
   }
   feed.finish();
   summary.epoch_io = feed.totals();
@@ -231,14 +224,14 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
     summary.samples_per_second = progress->samples_per_second();
   }
   summary.seconds = seconds_since(start);
-  summary.stopped = summary.steps < session->steps;
+  summary.stopped = summary.steps < setup->steps;
   losses.summarise(summary);
   if (validation) {
     summary.validation = validation->last();
     summary.best = validation->best();
     summary.best_step = validation->best_step();
   }
-  save_weights(engine, job, summary.weights);
+  save_weights(*session, summary.weights);
   if (!options.trace_path.empty()) write_trace(trace_file.get(), engine, trace, comm);
   if (record) {
     if (run.data.kind != DataOptions::Kind::synthetic) {

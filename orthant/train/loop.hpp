@@ -1,8 +1,8 @@
 #pragma once
 
 #include "orthant/comm/comm.hpp"
+#include "orthant/engine/choose.hpp"
 #include "orthant/plan/plan.hpp"
-#include "orthant/schedule/schedule.hpp"
 #include "orthant/train/run_file.hpp"
 #include "orthant/train/sample_feed.hpp"
 #include "orthant/train/scores.hpp"
@@ -47,9 +47,7 @@ struct TrainOptions {
   std::string trace_path;    ///< empty, or receives a Chrome trace
   int threads = 1;           ///< of this rank
   std::function<plan::Plan(const model::Graph&)> plan = plan::serial_plan;
-  /// Collective. May change how steps are computed; the first epoch has so many of them.
-  std::function<void(schedule::Schedule&, comm::Comm&, std::int64_t steps)> prepare = [](schedule::Schedule&,
-                                                                                         comm::Comm&, std::int64_t) {};
+  engine::ChooseOptions kernels{};            ///< its limits follow from the run
   std::function<void(const Start&)> started;  ///< on rank 0
 };
 

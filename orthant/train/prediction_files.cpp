@@ -49,18 +49,17 @@ std::vector<std::string> prediction_paths(const data::sets::Dataset& dataset, co
   return paths;
 }
 
-PredictionFiles::PredictionFiles(const Job& job, engine::Engine& engine, std::vector<std::string> paths,
-                                 PredictionOptions options)
-    : job_(job), engine_(engine), paths_(std::move(paths)), options_(std::move(options)) {
-  for (const schedule::Port& port : engine.schedule().predictions)
-    boxes_.push_back(comm::all_gather(job.comm, port.box));
+PredictionFiles::PredictionFiles(engine::Session& session, std::vector<std::string> paths, PredictionOptions options)
+    : session_(session), paths_(std::move(paths)), options_(std::move(options)) {
+  for (const schedule::Port& port : session.schedule().predictions)
+    boxes_.push_back(comm::all_gather(session.comm(), port.box));
 }
 
 std::unique_ptr<data::formats::VolumeFile> PredictionFiles::open(const std::string& path) const {
   data::formats::VolumeExtents extents{
       .type = options_.labels ? data::arrays::NumberType::u8 : data::arrays::NumberType::f32,
-      .shape = job_.graph.nodes.back().shape,
-      .spatial_count = job_.graph.spatial_count,
+      .shape = session_.graph().nodes.back().shape,
+      .spatial_count = session_.graph().spatial_count,
       .has_channels = !options_.labels};
   extents.shape.n = 1;
   if (options_.labels) extents.shape.c = 1;
@@ -70,14 +69,15 @@ std::unique_ptr<data::formats::VolumeFile> PredictionFiles::open(const std::stri
 
 /// Puts a plane of this rank's predictions, or of their classes, into `plane_`.
 void PredictionFiles::pack_plane(std::size_t index, std::int64_t n, std::int64_t d) {
-  const schedule::Port& port = engine_.schedule().predictions[index];
+  const schedule::Port& port = session_.engine().schedule().predictions[index];
   const auto channels = static_cast<std::size_t>(port.box.hi.c);
   const std::int64_t pixels = (port.box.hi.h - port.box.lo.h) * (port.box.hi.w - port.box.lo.w);
   const std::int64_t depth = port.box.hi.d - port.box.lo.d;
   const std::int64_t first = port.layout.offset + ((n - port.box.lo.n) * depth + d - port.box.lo.d) * pixels *
                                                       static_cast<std::int64_t>(channels);
-  const auto items =
-      engine_.floats(port.buffer).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(pixels) * channels);
+  const auto items = session_.engine()
+                         .floats(port.buffer)
+                         .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(pixels) * channels);
   if (!options_.labels) {
     plane_.resize(items.size_bytes());
     std::memcpy(plane_.data(), items.data(), items.size_bytes());
@@ -92,21 +92,21 @@ void PredictionFiles::pack_plane(std::size_t index, std::int64_t n, std::int64_t
 
 void PredictionFiles::write_sample(std::int64_t n, data::formats::VolumeFile* file) {
   for (std::size_t port = 0; port < boxes_.size(); ++port) {
-    for (int rank = 0; rank < job_.comm.size(); ++rank) {
+    for (int rank = 0; rank < session_.comm().size(); ++rank) {
       tensor::Box box = boxes_[port][static_cast<std::size_t>(rank)];
-      const bool mine = rank == job_.comm.rank();
+      const bool mine = rank == session_.comm().rank();
       if (!has_sample(box, n) || (!mine && file == nullptr)) continue;
       if (options_.labels) box.set(tensor::Dim::c, {0, 1});
       for (std::int64_t d = box.lo.d; d < box.hi.d; ++d) {
         if (mine) pack_plane(port, n, d);
         if (file == nullptr) {
-          comm::send(job_.comm, std::span<const std::byte>(plane_), 0);
+          comm::send(session_.comm(), std::span<const std::byte>(plane_), 0);
           continue;
         }
         const tensor::Box plane = plane_of(box, d);
         if (!mine) {
           plane_.resize(static_cast<std::size_t>(tensor::volume(plane)) * (options_.labels ? 1 : sizeof(float)));
-          comm::receive(job_.comm, std::span<std::byte>(plane_), rank);
+          comm::receive(session_.comm(), std::span<std::byte>(plane_), rank);
         }
         file->write(plane, plane_);
       }
@@ -116,7 +116,7 @@ void PredictionFiles::write_sample(std::int64_t n, data::formats::VolumeFile* fi
 
 void PredictionFiles::write(const EvaluatedBatch& batch) {
   for (std::int64_t n = 0; n < batch.samples; ++n) {
-    const auto file = job_.comm.rank() == 0 ? open(paths_[static_cast<std::size_t>(batch.first + n)]) : nullptr;
+    const auto file = session_.comm().rank() == 0 ? open(paths_[static_cast<std::size_t>(batch.first + n)]) : nullptr;
     write_sample(n, file.get());
     if (file) file->commit();
   }

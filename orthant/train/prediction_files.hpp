@@ -2,7 +2,7 @@
 
 #include "orthant/data/formats/volume_file.hpp"
 #include "orthant/data/sets/dataset.hpp"
-#include "orthant/train/job.hpp"
+#include "orthant/engine/session.hpp"
 #include "orthant/train/scores.hpp"
 
 #include <string>
@@ -22,8 +22,8 @@ std::vector<std::string> prediction_paths(const data::sets::Dataset& dataset, co
 /// Whole predicted volumes, a file per sample, out of the boxes that ranks have.
 class PredictionFiles {
  public:
-  /// Collective. `engine` keeps its predictions.
-  PredictionFiles(const Job& job, engine::Engine& engine, std::vector<std::string> paths, PredictionOptions options);
+  /// Collective. The session keeps its predictions, and must outlive this.
+  PredictionFiles(engine::Session& session, std::vector<std::string> paths, PredictionOptions options);
 
   /// Collective. Rank 0 writes the volumes of a mini-batch; a plane of one rank at a time travels there.
   void write(const EvaluatedBatch& batch);
@@ -33,8 +33,7 @@ class PredictionFiles {
   void write_sample(std::int64_t n, data::formats::VolumeFile* file);
   void pack_plane(std::size_t index, std::int64_t n, std::int64_t d);
 
-  Job job_;
-  engine::Engine& engine_;
+  engine::Session& session_;
   std::vector<std::string> paths_;
   PredictionOptions options_;
   std::vector<std::vector<tensor::Box>> boxes_;  ///< of the predictions, per micro-batch and rank

@@ -8,8 +8,9 @@
 
 namespace orthant::train {
 
-Validation::Validation(const data::sets::Dataset& dataset, const Job& job, const EvaluatorOptions& options)
-    : dataset_(dataset), evaluator_(job, options) {}
+Validation::Validation(const data::sets::Dataset& dataset, const engine::Session& training,
+                       const EvaluatorOptions& options)
+    : dataset_(dataset), evaluator_(training.graph(), training.plan(), training.comm(), options) {}
 
 const Scores& Validation::run(std::int64_t step, engine::Engine& training) {
   evaluator_.copy_weights(training);

@@ -10,8 +10,9 @@ namespace orthant::train {
 /// Scores on samples that the run does not train on, and which of them were the best so far.
 class Validation {
  public:
-  /// Collective. Makes an engine of its own; `dataset` must outlive this.
-  Validation(const data::sets::Dataset& dataset, const Job& job, const EvaluatorOptions& options);
+  /// Collective. Makes a session of its own with the network, plan and kernels of `training`; `dataset` must outlive
+  /// this.
+  Validation(const data::sets::Dataset& dataset, const engine::Session& training, const EvaluatorOptions& options);
 
   /// Collective. The scores with the weights that `training` has now. Throws CollectiveError if the loss is not finite.
   const Scores& run(std::int64_t step, engine::Engine& training);

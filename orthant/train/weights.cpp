@@ -6,7 +6,6 @@
 #include "orthant/data/formats/npy.hpp"
 #include "orthant/data/formats/safetensors.hpp"
 #include "orthant/engine/parameter_order.hpp"
-#include "orthant/model/init.hpp"
 #include "orthant/plan/share.hpp"
 
 #include <algorithm>
@@ -93,22 +92,22 @@ std::vector<float> packed(engine::Engine& engine, const schedule::Port& port) {
 }
 
 /// Collective. The boxes of all ranks as one tensor in the order of files, on rank 0.
-std::vector<float> collected(engine::Engine& engine, const Job& job, const std::vector<schedule::Port>& ports,
+std::vector<float> collected(engine::Session& session, const std::vector<schedule::Port>& ports,
                              const tensor::Shape& shape) {
   std::vector<float> file;
-  if (job.comm.rank() == 0) file.resize(static_cast<std::size_t>(tensor::volume(shape)));
+  if (session.comm().rank() == 0) file.resize(static_cast<std::size_t>(tensor::volume(shape)));
   for (const schedule::Port& port : ports) {
-    const std::vector<float> mine = packed(engine, port);
-    const auto boxes = comm::all_gather(job.comm, port.box);
-    if (job.comm.rank() != 0) {
-      if (!mine.empty()) comm::send(job.comm, std::span<const float>(mine), 0);
+    const std::vector<float> mine = packed(session.engine(), port);
+    const auto boxes = comm::all_gather(session.comm(), port.box);
+    if (session.comm().rank() != 0) {
+      if (!mine.empty()) comm::send(session.comm(), std::span<const float>(mine), 0);
       continue;
     }
-    for (int rank = 0; rank < job.comm.size(); ++rank) {
+    for (int rank = 0; rank < session.comm().size(); ++rank) {
       const tensor::Box& box = boxes[static_cast<std::size_t>(rank)];
       if (tensor::is_empty(box)) continue;
       std::vector<float> items = rank == 0 ? mine : std::vector<float>(static_cast<std::size_t>(tensor::volume(box)));
-      if (rank != 0) comm::receive(job.comm, std::span<float>(items), rank);
+      if (rank != 0) comm::receive(session.comm(), std::span<float>(items), rank);
       put_box(box, shape, items, file);
     }
   }
@@ -127,66 +126,57 @@ bool speaks_for(const schedule::ParameterBuffers& entry, int buffer, int rank) {
 }
 
 /// Collective. Puts the shards of all ranks together on rank 0: `into` is the whole parameter there.
-void collect_parameter(engine::Engine& engine, const Job& job, const schedule::ParameterBuffers& entry, int buffer,
+void collect_parameter(engine::Session& session, const schedule::ParameterBuffers& entry, int buffer,
                        std::span<float> into) {
   const model::Parameter& parameter = entry.parameter;
-  const bool speaks = speaks_for(entry, buffer, job.comm.rank());
-  if (job.comm.rank() != 0) {
-    if (speaks) comm::send(job.comm, std::span<const float>(engine.floats(buffer)), 0);
+  const bool speaks = speaks_for(entry, buffer, session.comm().rank());
+  if (session.comm().rank() != 0) {
+    if (speaks) comm::send(session.comm(), std::span<const float>(session.engine().floats(buffer)), 0);
     return;
   }
-  for (int rank = 0; rank < job.comm.size(); ++rank) {
-    const std::vector<int> holders = plan::shard_holders(job.plan, job.graph, parameter.node, rank);
-    const plan::Shard shard = plan::shard_of(job.plan, job.graph, parameter, rank);
+  for (int rank = 0; rank < session.comm().size(); ++rank) {
+    const std::vector<int> holders = plan::shard_holders(session.plan(), session.graph(), parameter.node, rank);
+    const plan::Shard shard = plan::shard_of(session.plan(), session.graph(), parameter, rank);
     const std::int64_t count = plan::count(parameter, shard);
     if (holders.empty() || holders.front() != rank || count == 0) continue;
     if (rank == 0) {
-      engine::to_file_order(job.graph, parameter, shard, engine.floats(buffer), into);
+      engine::to_file_order(session.graph(), parameter, shard, session.engine().floats(buffer), into);
       continue;
     }
     std::vector<float> items(static_cast<std::size_t>(count));
-    comm::receive(job.comm, std::span<float>(items), rank);
-    engine::to_file_order(job.graph, parameter, shard, items, into);
+    comm::receive(session.comm(), std::span<float>(items), rank);
+    engine::to_file_order(session.graph(), parameter, shard, items, into);
   }
 }
 
 /// Collective. Rank 0 writes the parameters that `buffer_of` gives a buffer on some rank, then `others`.
 template <class Wanted, class BufferOf>
-void save_parameters(engine::Engine& engine, const Job& job, const std::string& path, Wanted wanted, BufferOf buffer_of,
+void save_parameters(engine::Session& session, const std::string& path, Wanted wanted, BufferOf buffer_of,
                      std::vector<data::formats::TensorSource> others,
                      const std::map<std::string, std::string>& metadata) {
   std::vector<data::formats::TensorSource> tensors;
-  for (const auto& entry : engine.schedule().parameters) {
+  for (const auto& entry : session.schedule().parameters) {
     if (!wanted(entry.parameter)) continue;
-    if (job.comm.rank() != 0) {
-      collect_parameter(engine, job, entry, buffer_of(entry), {});
+    if (session.comm().rank() != 0) {
+      collect_parameter(session, entry, buffer_of(entry), {});
       continue;
     }
     tensors.push_back({entry.parameter.name, entry.parameter.extents,
-                       [&](std::span<float> into) { collect_parameter(engine, job, entry, buffer_of(entry), into); }});
+                       [&](std::span<float> into) { collect_parameter(session, entry, buffer_of(entry), into); }});
   }
-  if (job.comm.rank() != 0) return;
+  if (session.comm().rank() != 0) return;
   for (data::formats::TensorSource& other : others) tensors.push_back(std::move(other));
   data::formats::write_safetensors(path, tensors, metadata);
 }
 
 }  // namespace
 
-void initialise_weights(engine::Engine& engine, const model::Graph& graph, std::uint64_t seed) {
-  std::vector<float> values;
-  for (const auto& parameter : engine.schedule().parameters) {
-    if (parameter.value < 0) continue;
-    values.resize(static_cast<std::size_t>(model::count(parameter.parameter)));
-    model::initialise(graph, parameter.parameter, seed, values);
-    engine::to_kernel_order(graph, parameter.parameter, parameter.shard, values, engine.floats(parameter.value));
-  }
-}
-
-void load_weights(engine::Engine& engine, const model::Graph& graph, const std::string& path) {
+void load_weights(engine::Session& session, const std::string& path) {
+  const model::Graph& graph = session.graph();
   const data::formats::SafetensorsFile file(path);
-  check_names(file, engine.schedule(), graph.name);
+  check_names(file, session.schedule(), graph.name);
   std::vector<float> values;
-  for (const auto& parameter : engine.schedule().parameters) {
+  for (const auto& parameter : session.schedule().parameters) {
     const std::string& name = parameter.parameter.name;
     const std::vector<std::int64_t>& extents = file.tensors().at(name).extents;
     if (extents != parameter.parameter.extents) {
@@ -196,37 +186,38 @@ void load_weights(engine::Engine& engine, const model::Graph& graph, const std::
     if (parameter.value < 0) continue;
     values.resize(static_cast<std::size_t>(model::count(parameter.parameter)));
     file.read(name, values);
-    engine::to_kernel_order(graph, parameter.parameter, parameter.shard, values, engine.floats(parameter.value));
+    engine::to_kernel_order(graph, parameter.parameter, parameter.shard, values,
+                            session.engine().floats(parameter.value));
   }
 }
 
-void save_weights(engine::Engine& engine, const Job& job, const std::string& path) {
+void save_weights(engine::Session& session, const std::string& path) {
   save_parameters(
-      engine, job, path, [](const model::Parameter&) { return true; },
+      session, path, [](const model::Parameter&) { return true; },
       [](const schedule::ParameterBuffers& entry) { return entry.value; }, {},
-      {{"format", "pt"}, {"network", job.graph.name}});
+      {{"format", "pt"}, {"network", session.graph().name}});
 }
 
-void save_gradients(engine::Engine& engine, const Job& job, const std::string& path) {
-  const schedule::Schedule& schedule = engine.schedule();
+void save_gradients(engine::Session& session, const std::string& path) {
+  const schedule::Schedule& schedule = session.schedule();
   std::vector<data::formats::TensorSource> others;
-  const bool input = comm::max(job.comm, schedule.input_gradients.empty() ? 0 : 1) == 1;
+  const bool input = comm::max(session.comm(), schedule.input_gradients.empty() ? 0 : 1) == 1;
   if (input) {
-    const tensor::Shape& shape = job.graph.nodes.front().shape;
-    others.push_back(tensor_source("input", file_extents(shape, job.graph.spatial_count),
-                                   collected(engine, job, schedule.input_gradients, shape)));
+    const tensor::Shape& shape = session.graph().nodes.front().shape;
+    others.push_back(tensor_source("input", file_extents(shape, session.graph().spatial_count),
+                                   collected(session, schedule.input_gradients, shape)));
   }
   save_parameters(
-      engine, job, path, [](const model::Parameter& parameter) { return parameter.trainable; },
+      session, path, [](const model::Parameter& parameter) { return parameter.trainable; },
       [](const schedule::ParameterBuffers& entry) { return entry.gradient; }, std::move(others), {});
 }
 
-void save_output(engine::Engine& engine, const Job& job, const std::string& path) {
-  const tensor::Shape& shape = job.graph.nodes.back().shape;
-  std::vector<float> items = collected(engine, job, engine.schedule().outputs, shape);
-  if (job.comm.rank() != 0) return;
+void save_output(engine::Session& session, const std::string& path) {
+  const tensor::Shape& shape = session.graph().nodes.back().shape;
+  std::vector<float> items = collected(session, session.schedule().outputs, shape);
+  if (session.comm().rank() != 0) return;
   data::formats::write_safetensors(
-      path, {tensor_source("output", file_extents(shape, job.graph.spatial_count), std::move(items))});
+      path, {tensor_source("output", file_extents(shape, session.graph().spatial_count), std::move(items))});
 }
 
 }  // namespace orthant::train

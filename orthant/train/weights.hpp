@@ -1,28 +1,23 @@
 #pragma once
 
-#include "orthant/engine/engine.hpp"
-#include "orthant/train/job.hpp"
+#include "orthant/engine/session.hpp"
 
-#include <cstdint>
 #include <string>
 
 namespace orthant::train {
 
-/// Gives every parameter its starting value.
-void initialise_weights(engine::Engine& engine, const model::Graph& graph, std::uint64_t seed);
-
 /// Reads every parameter from a safetensors file with PyTorch's names and shapes. Throws Error naming the tensors that
 /// are missing, superfluous or of another shape; "num_batches_tracked" is ignored.
-void load_weights(engine::Engine& engine, const model::Graph& graph, const std::string& path);
+void load_weights(engine::Session& session, const std::string& path);
 
 /// Collective. Rank 0 writes every parameter, in PyTorch's layout.
-void save_weights(engine::Engine& engine, const Job& job, const std::string& path);
+void save_weights(engine::Session& session, const std::string& path);
 
 /// Collective. Rank 0 writes the gradient of every trainable parameter; also that of the network's source, as "input",
 /// if the schedule has it.
-void save_gradients(engine::Engine& engine, const Job& job, const std::string& path);
+void save_gradients(engine::Session& session, const std::string& path);
 
 /// Collective. Rank 0 writes the network's output as tensor "output".
-void save_output(engine::Engine& engine, const Job& job, const std::string& path);
+void save_output(engine::Session& session, const std::string& path);
 
 }  // namespace orthant::train

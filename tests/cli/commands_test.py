@@ -32,7 +32,7 @@ class Commands(ProgramTest):
         text = self.expect_success("train", "run.yaml", "steps=4", "--trace", "trace.json")
 
         self.assertIn("weights     out/weights.safetensors", text)
-        self.assertEqual(sorted(os.listdir(self.folder / "out")), ["log.txt", "metrics.csv", "run.yaml", "weights.safetensors"])
+        self.assertEqual(sorted(os.listdir(self.folder / "out")), ["log.txt", "metrics.csv", "plan.json", "run.yaml", "weights.safetensors"])
         rows = list(csv.DictReader((self.folder / "out/metrics.csv").read_text().splitlines()))
         self.assertEqual([row["step"] for row in rows], ["1", "2", "3", "4"])
         self.assertEqual([row["epoch"] for row in rows], ["1", "1", "2", "2"])
@@ -68,6 +68,50 @@ class Commands(ProgramTest):
             self.assertGreater(entry["seconds"], 0)
         if len(entries) == tasks:
             self.assertEqual(measuring_lines(), [])
+
+    def test_a_plan_file_repeats_the_kernels_without_the_cache(self):
+        """Kernels other than the rule's and than what measuring would find, in every pass, so that nothing agrees by chance."""
+        bench = ("bench", "step", "unet3d", "--input", "1x16x16x16", "--set", "width=8", "--steps", "1", "--layers", "--json")
+
+        def implementations(*arguments):
+            layers = json.loads(self.expect_success(*bench, *arguments))["layers"]
+            return [(layer["name"], layer["implementation"]) for layer in layers]
+
+        with unittest.mock.patch.dict(os.environ, ORTHANT_CACHE="kernels.json"):
+            for ranks in (1, 2):
+                threads = ("--threads", 2 // ranks)
+                first = implementations("--ranks", ranks, *threads, "--write-plan", "measured.json")
+                plan = json.loads((self.folder / "measured.json").read_text())
+                chosen = [node["kernels"] for node in plan["nodes"] if "kernels" in node]
+                self.assertTrue(chosen)
+                for choice in (choice for node in chosen for choice in node.values()):
+                    self.assertIn(choice["algorithm"], ("winograd", "direct", "matrix", "onednn"))
+                (self.folder / "kernels.json").unlink(missing_ok=True)
+                self.assertEqual(implementations("--plan", "measured.json", *threads), first)
+                self.assertFalse((self.folder / "kernels.json").exists(), "a plan that says everything was measured again")
+
+                others = implementations("--ranks", ranks, *threads, "--algorithm", "direct", "--write-plan", "direct.json")
+                self.assertNotEqual(others, implementations("--ranks", ranks, *threads, "--algorithm", "rule"))
+                self.assertEqual(implementations("--plan", "direct.json", *threads), others)
+
+    def test_train_writes_the_plan_it_followed(self):
+        self.write("run.yaml", RUN)
+        self.expect_success("train", "run.yaml", "steps=2", "--algorithm", "direct")
+        self.expect_success("train", "run.yaml", "steps=2", "output=again", "--plan", "out/plan.json", "--trace", "trace.json")
+
+        self.assertEqual((self.folder / "out/plan.json").read_text(), (self.folder / "again/plan.json").read_text())
+        events = json.loads((self.folder / "trace.json").read_text())["traceEvents"]
+        convolutions = {event["args"]["implementation"] for event in events if event["ph"] == "X" and event["name"].startswith("conv1.")}
+        self.assertTrue(any(name.startswith("orthant:direct") for name in convolutions), convolutions)
+
+        plan = json.loads((self.folder / "out/plan.json").read_text())
+        for node in plan["nodes"]:
+            if node["node"] == "conv1":
+                node["kernels"]["forward"]["algorithm"] = "matrix"
+        self.write("wrong.json", json.dumps(plan))
+        self.expect_error(71, "plan: conv1 forward asks for matrix, which cannot run this convolution on this machine; use ",
+                          "train", "run.yaml", "output=wrong", "--plan", "wrong.json")
+        self.assertFalse((self.folder / "wrong").exists())
 
     def test_interrupted_run_saves_its_weights(self):
         self.write("run.yaml", RUN.replace("steps: 6", "steps: 1000000"))

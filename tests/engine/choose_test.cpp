@@ -3,6 +3,7 @@
 #include "orthant/base/json.hpp"
 #include "orthant/comm/alone.hpp"
 #include "orthant/engine/choice_cache.hpp"
+#include "orthant/engine/choose_kernels.hpp"
 #include "orthant/engine/task_key.hpp"
 #include "orthant/kernels/conv.hpp"
 #include "orthant/model/network.hpp"
@@ -28,6 +29,17 @@ using model::Algorithm;
 
 model::Graph small_network() { return model::load_network("cosmoflow", {.input = "4x16x16x16", .mini_batch = 2}); }
 
+/// A choice per convolution and pass of the plan; those that no schedule has are left out.
+std::vector<plan::KernelChoice> choices_of(const plan::Plan& plan) {
+  std::vector<plan::KernelChoice> found;
+  for (const plan::NodePlan& node : plan.nodes) {
+    for (const model::Pass pass : model::all_passes) {
+      if (node.kernels[pass].algorithm != Algorithm::automatic) found.push_back(node.kernels[pass]);
+    }
+  }
+  return found;
+}
+
 std::vector<Algorithm> algorithms(const schedule::Schedule& schedule) {
   std::vector<Algorithm> found;
   for (const schedule::Step& step : schedule.steps) {
@@ -35,6 +47,28 @@ std::vector<Algorithm> algorithms(const schedule::Schedule& schedule) {
     if (const auto* conv = task ? std::get_if<model::ConvTask>(task) : nullptr) found.push_back(conv->algorithm);
   }
   return found;
+}
+
+/// What a test looks at: the plan with its choices, this rank's schedule under it, and what was measured.
+struct Chosen {
+  plan::Plan plan;
+  schedule::Schedule schedule;
+  engine::Measured measured;
+};
+
+/// Collective.
+Chosen choose(const model::Graph& graph, const plan::Plan& plan, comm::Comm& comm, engine::ChooseOptions options) {
+  Chosen chosen;
+  options.measure = true;
+  options.finished = [&](const engine::Measured& measured) { chosen.measured = measured; };
+  chosen.plan = engine::choose_kernels(graph, plan, {}, comm, options);
+  chosen.schedule = schedule::lower(graph, chosen.plan, comm.rank(), {});
+  return chosen;
+}
+
+Chosen choose(const model::Graph& graph, const engine::ChooseOptions& options) {
+  comm::Alone alone;
+  return choose(graph, plan::serial_plan(graph), alone, options);
 }
 
 /// Real kernels on a busy machine may take any time.
@@ -59,30 +93,24 @@ struct ScriptedTime {
 };
 
 TEST(Choose, EveryConvolutionGetsAnAlgorithm) {
-  const model::Graph graph = small_network();
-  schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
-  comm::Alone alone;
-  const engine::Measured measured = engine::choose_algorithms(schedule, alone, {.limits = all_the_time});
-  EXPECT_GT(measured.tasks, 0);
-  EXPECT_EQ(measured.left_tasks, 0);
-  for (const Algorithm algorithm : algorithms(schedule)) EXPECT_NE(algorithm, Algorithm::automatic);
+  const Chosen chosen = choose(small_network(), {.limits = all_the_time});
+  EXPECT_GT(chosen.measured.tasks, 0);
+  EXPECT_EQ(chosen.measured.left_tasks, 0);
+  for (const Algorithm algorithm : algorithms(chosen.schedule)) EXPECT_NE(algorithm, Algorithm::automatic);
+  for (const plan::KernelChoice& choice : choices_of(chosen.plan)) EXPECT_GT(choice.seconds, 0);
 }
 
 TEST(Choose, TakesTheFastest) {
-  const model::Graph graph = small_network();
-  schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
-  comm::Alone alone;
   ScriptedTime time{[](const model::ConvTask&, Algorithm one) { return one == Algorithm::direct ? 0.01 : 0.015; }};
-  engine::choose_algorithms(schedule, alone, time.options());
-  for (const Algorithm algorithm : algorithms(schedule)) EXPECT_EQ(algorithm, Algorithm::direct);
+  const Chosen chosen = choose(small_network(), time.options());
+  EXPECT_FALSE(algorithms(chosen.schedule).empty());
+  for (const Algorithm algorithm : algorithms(chosen.schedule)) EXPECT_EQ(algorithm, Algorithm::direct);
+  for (const plan::KernelChoice& choice : choices_of(chosen.plan)) EXPECT_EQ(choice.seconds, 0.01);
 }
 
 TEST(Choose, MeasuresTheMostExpensiveFirstAndTheRuleBeforeOthers) {
-  const model::Graph graph = small_network();
-  schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
-  comm::Alone alone;
   ScriptedTime time{[](const model::ConvTask&, Algorithm) { return 0.01; }};
-  engine::choose_algorithms(schedule, alone, time.options());
+  choose(small_network(), time.options());
   std::string last;
   std::int64_t flops = std::int64_t{1} << 62;
   for (const auto& [task, algorithm] : time.runs) {
@@ -99,19 +127,21 @@ TEST(Choose, MeasuresTheMostExpensiveFirstAndTheRuleBeforeOthers) {
 TEST(Choose, StopsWhenTheTimeIsUpAndGoesOnInTheNextRun) {
   const TemporaryDirectory folder;
   const model::Graph graph = small_network();
-  const schedule::Schedule lowered = schedule::lower(graph, plan::serial_plan(graph), 0, {});
-  comm::Alone alone;
   int left = 1;
   for (int run = 0; left > 0 && run < 20; ++run) {
     ScriptedTime time{[](const model::ConvTask&, Algorithm) { return 1.0; }};
     engine::ChooseOptions options = time.options();
     options.cache_path = folder.file("kernels.json");
-    schedule::Schedule schedule = lowered;
-    const engine::Measured measured = engine::choose_algorithms(schedule, alone, options);
+    const Chosen chosen = choose(graph, options);
+    const engine::Measured& measured = chosen.measured;
     EXPECT_LE(time.now, 20);
     EXPECT_GT(measured.tasks, 0) << "a run without progress";
-    const std::vector<Algorithm> chosen = algorithms(schedule);
-    EXPECT_EQ(std::count(chosen.begin(), chosen.end(), Algorithm::automatic) == 0, measured.left_tasks == 0);
+    const std::vector<Algorithm> all = algorithms(chosen.schedule);
+    EXPECT_EQ(std::count(all.begin(), all.end(), Algorithm::automatic), 0);
+    const std::vector<plan::KernelChoice> choices = choices_of(chosen.plan);
+    const auto unmeasured = std::count_if(choices.begin(), choices.end(),
+                                          [](const plan::KernelChoice& choice) { return choice.seconds == 0; });
+    EXPECT_EQ(unmeasured == 0, measured.left_tasks == 0);
     if (run == 0) {
       EXPECT_GT(measured.left_tasks, 0);
       left = measured.left_tasks + measured.tasks;
@@ -120,24 +150,21 @@ TEST(Choose, StopsWhenTheTimeIsUpAndGoesOnInTheNextRun) {
     left = measured.left_tasks;
   }
   EXPECT_EQ(left, 0);
-  schedule::Schedule schedule = lowered;
   ScriptedTime time{[](const model::ConvTask&, Algorithm) { return 1.0; }};
   engine::ChooseOptions options = time.options();
   options.cache_path = folder.file("kernels.json");
-  EXPECT_EQ(engine::choose_algorithms(schedule, alone, options).tasks, 0);
+  EXPECT_EQ(choose(graph, options).measured.tasks, 0);
   EXPECT_TRUE(time.runs.empty());
 }
 
 TEST(Choose, ALongEpochAllowsATenthOfIt) {
   const model::Graph graph = small_network();
-  comm::Alone alone;
   const auto measured = [&](const engine::MeasuringLimits& limits) {
-    schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
     ScriptedTime time{
         [](const model::ConvTask& task, Algorithm) { return 1e-7 * static_cast<double>(model::flops(task)); }};
     engine::ChooseOptions options = time.options();
     options.limits = limits;
-    return engine::choose_algorithms(schedule, alone, options);
+    return choose(graph, options).measured;
   };
   EXPECT_GT(measured({.steps_per_epoch = 1}).left_tasks, 0);
   EXPECT_EQ(measured({.steps_per_epoch = 10'000}).left_tasks, 0);
@@ -148,15 +175,13 @@ TEST(Choose, ALongEpochAllowsATenthOfIt) {
 TEST(Choose, TriesManySamplesByAPartOfThem) {
   const TemporaryDirectory folder;
   const model::Graph graph = model::load_network("cosmoflow", {.input = "4x16x16x16", .mini_batch = 64});
-  schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
-  comm::Alone alone;
   ScriptedTime time{[](const model::ConvTask& task, Algorithm one) {
     return 0.0001 * static_cast<double>(task.src.extents.n) * (one == Algorithm::direct ? 1 : 3);
   }};
   engine::ChooseOptions options = time.options();
   options.cache_path = folder.file("kernels.json");
   options.whole_flops = 5e8;
-  engine::choose_algorithms(schedule, alone, options);
+  choose(graph, options);
   std::set<std::int64_t> samples;
   for (const auto& [task, algorithm] : time.runs) {
     samples.insert(task.src.extents.n);
@@ -174,14 +199,11 @@ TEST(Choose, TriesManySamplesByAPartOfThem) {
 }
 
 TEST(Choose, ReportsEveryTask) {
-  const model::Graph graph = small_network();
-  schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
-  comm::Alone alone;
   ScriptedTime time{[](const model::ConvTask&, Algorithm) { return 0.01; }};
   engine::ChooseOptions options = time.options();
   std::vector<engine::MeasuringProgress> reports;
   options.progress = [&](const engine::MeasuringProgress& at) { reports.push_back(at); };
-  const engine::Measured measured = engine::choose_algorithms(schedule, alone, options);
+  const engine::Measured measured = choose(small_network(), options).measured;
   ASSERT_EQ(reports.size(), static_cast<std::size_t>(measured.tasks) + 1);
   for (std::size_t i = 0; i < reports.size(); ++i) {
     EXPECT_EQ(reports[i].done, static_cast<int>(i));
@@ -193,50 +215,47 @@ TEST(Choose, ReportsEveryTask) {
 
 TEST(Choose, WhatIsRememberedIsNotMeasuredAgain) {
   const TemporaryDirectory folder;
-  const model::Graph graph = small_network();
-  const schedule::Schedule lowered = schedule::lower(graph, plan::serial_plan(graph), 0, {});
-  comm::Alone alone;
   const engine::ChooseOptions options{.cache_path = folder.file("deep/kernels.json"), .limits = all_the_time};
-  schedule::Schedule first = lowered;
-  EXPECT_GT(engine::choose_algorithms(first, alone, options).tasks, 0);
-  schedule::Schedule second = lowered;
-  EXPECT_EQ(engine::choose_algorithms(second, alone, options).tasks, 0);
-  EXPECT_EQ(algorithms(first), algorithms(second));
+  const Chosen first = choose(small_network(), options);
+  EXPECT_GT(first.measured.tasks, 0);
+  const Chosen second = choose(small_network(), options);
+  EXPECT_EQ(second.measured.tasks, 0);
+  EXPECT_EQ(first.plan, second.plan);
+  EXPECT_EQ(algorithms(first.schedule), algorithms(second.schedule));
 }
 
 TEST(Choose, SaysThatNothingIsRemembered) {
-  const model::Graph graph = small_network();
-  schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
-  comm::Alone alone;
   ScriptedTime time{[](const model::ConvTask&, Algorithm) { return 0.01; }};
   engine::ChooseOptions options = time.options();
   int forgotten = 0;
   options.cache_path = "/proc/nowhere/kernels.json";
   options.forgotten = [&] { ++forgotten; };
-  engine::choose_algorithms(schedule, alone, options);
+  choose(small_network(), options);
   EXPECT_EQ(forgotten, 1);
 }
 
 TEST(Choose, AnAlgorithmInThePlanStays) {
   const model::Graph graph = small_network();
   plan::Plan plan = plan::serial_plan(graph);
-  for (plan::NodePlan& node : plan.nodes) node.kernel = Algorithm::direct;
-  schedule::Schedule schedule = schedule::lower(graph, plan, 0, {});
+  for (plan::NodePlan& node : plan.nodes) {
+    for (const model::Pass pass : model::all_passes) node.kernels[pass].algorithm = Algorithm::direct;
+  }
   comm::Alone alone;
-  engine::choose_algorithms(schedule, alone, {});
-  for (const Algorithm algorithm : algorithms(schedule)) EXPECT_EQ(algorithm, Algorithm::direct);
+  const Chosen chosen = choose(graph, plan, alone, {});
+  EXPECT_EQ(chosen.plan, plan);
+  for (const Algorithm algorithm : algorithms(chosen.schedule)) EXPECT_EQ(algorithm, Algorithm::direct);
 }
 
 TEST(Choose, WhatDoesNotFitIntoMemoryKeepsTheRule) {
   const model::Graph graph = small_network();
-  schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
   comm::Alone alone;
   const TemporaryDirectory folder;
   const engine::ChooseOptions options{.cache_path = folder.file("kernels.json"), .most_bytes = 0};
-  const engine::Measured measured = engine::choose_algorithms(schedule, alone, options);
-  EXPECT_EQ(measured.tasks, 0);
-  EXPECT_GT(measured.left_tasks, 0);
-  for (const Algorithm algorithm : algorithms(schedule)) EXPECT_EQ(algorithm, Algorithm::automatic);
+  const Chosen chosen = choose(graph, options);
+  EXPECT_EQ(chosen.measured.tasks, 0);
+  EXPECT_GT(chosen.measured.left_tasks, 0);
+  EXPECT_EQ(chosen.plan, engine::choose_kernels(graph, plan::serial_plan(graph), {}, alone, {.measure = false}));
+  for (const plan::KernelChoice& choice : choices_of(chosen.plan)) EXPECT_EQ(choice.seconds, 0);
   EXPECT_FALSE(std::filesystem::exists(options.cache_path)) << "what was not measured is remembered";
 }
 
@@ -246,10 +265,9 @@ TEST(Choose, RanksWithTheSameTasksChooseAlike) {
   std::set<std::vector<Algorithm>> choices;
   std::mutex mutex;
   run_threads(2, [&](comm::Comm& comm) {
-    schedule::Schedule schedule = schedule::lower(graph, plan, comm.rank(), {});
-    engine::choose_algorithms(schedule, comm, {.limits = all_the_time});
+    const Chosen chosen = choose(graph, plan, comm, {.limits = all_the_time});
     const std::lock_guard lock(mutex);
-    choices.insert(algorithms(schedule));
+    choices.insert(algorithms(chosen.schedule));
   });
   EXPECT_EQ(choices.size(), 1U);
 }
@@ -263,18 +281,21 @@ TEST(Choose, RanksWithDifferentTasksAndTimesChooseAlike) {
   for (const plan::Plan& plan : {pipeline, data}) {
     std::vector<std::vector<Algorithm>> choices(2);
     std::vector<engine::Measured> measured(2);
+    std::vector<plan::Plan> plans(2);
     run_threads(2, [&](comm::Comm& comm) {
       const auto rank = static_cast<std::size_t>(comm.rank());
       ScriptedTime time{[](const model::ConvTask&, Algorithm one) { return one == Algorithm::direct ? 0.01 : 0.03; }};
       engine::ChooseOptions options = time.options();
       if (comm.rank() == 0) options.limits.spent_seconds = 20;
-      schedule::Schedule schedule = schedule::lower(graph, plan, comm.rank(), {});
-      measured[rank] = engine::choose_algorithms(schedule, comm, options);
-      choices[rank] = algorithms(schedule);
+      const Chosen chosen = choose(graph, plan, comm, options);
+      measured[rank] = chosen.measured;
+      choices[rank] = algorithms(chosen.schedule);
+      plans[rank] = chosen.plan;
     });
     EXPECT_EQ(measured[0].tasks, measured[1].tasks);
     EXPECT_EQ(measured[0].left_tasks, measured[1].left_tasks);
     EXPECT_GT(measured[0].tasks, 0);
+    EXPECT_EQ(plans[0], plans[1]);
     for (const Algorithm algorithm : choices[1]) EXPECT_EQ(algorithm, Algorithm::direct);
   }
 }

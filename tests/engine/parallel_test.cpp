@@ -216,6 +216,7 @@ TEST(Parallel, EqualsOneRankBitForBitOnWholeNumbers) {
                                .lower = {.update = false, .input_gradient = true, .keep_output = seed % 2 == 0}};
     cuts.add(graph, plan);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(plan));
+    EXPECT_EQ(plan::from_json(plan::to_json(plan), "plan"), plan);
     ++cases;
     try {
       const Outcome one = run_ranks(graph, plan::serial_plan(graph), options);

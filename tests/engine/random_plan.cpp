@@ -58,6 +58,22 @@ bool can_run(const plan::Plan& plan, const model::Graph& graph) {
 
 namespace {
 
+/// One draw: a digit per pass, of which 0 leaves the choice open.
+plan::KernelChoices random_kernels(Random& random) {
+  constexpr int digits = static_cast<int>(model::named_algorithms.size()) + 1;
+  int number = pick(random, 0, digits * digits * digits - 1);
+  plan::KernelChoices kernels;
+  for (const model::Pass pass : model::all_passes) {
+    const int digit = number % digits;
+    number /= digits;
+    if (digit == 0) continue;
+    kernels[pass] = {.algorithm = model::named_algorithms[static_cast<std::size_t>(digit) - 1],
+                     .seconds = 0.1 * number,
+                     .scratch_bytes = number};
+  }
+  return kernels;
+}
+
 plan::Plan any_plan(const model::Graph& graph, int ranks, Random& random) {
   plan::Plan plan = plan::serial_plan(graph);
   plan.ranks = ranks;
@@ -75,8 +91,7 @@ plan::Plan any_plan(const model::Graph& graph, int ranks, Random& random) {
       entry.first_rank = pick(random, 0, ranks - tensor::parts(entry.grid));
     }
     if (!sums_channels(node.op)) continue;
-    const int kernel = pick(random, -1, static_cast<int>(model::named_algorithms.size()) - 1);
-    if (kernel >= 0) entry.kernel = model::named_algorithms[static_cast<std::size_t>(kernel)];
+    entry.kernels = random_kernels(random);
     do {
       entry.channel_parts = pick(random, 1, entry.grid.c);
     } while (entry.grid.c % entry.channel_parts != 0);

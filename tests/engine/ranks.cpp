@@ -4,6 +4,7 @@
 #include "orthant/base/random.hpp"
 #include "orthant/engine/engine.hpp"
 #include "orthant/engine/parameter_order.hpp"
+#include "orthant/kernels/conv.hpp"
 #include "orthant/model/arguments.hpp"
 #include "orthant/schedule/verify.hpp"
 #include "tests/engine/interpreter.hpp"
@@ -225,6 +226,17 @@ void check_arguments(const schedule::Schedule& schedule) {
   }
 }
 
+/// Random plans name algorithms without knowing what these can run: where they cannot, the rule decides.
+void take_as_wishes(schedule::Schedule& schedule) {
+  for (schedule::Step& step : schedule.steps) {
+    auto* task = std::get_if<model::Task>(&step.work);
+    auto* conv = task ? std::get_if<model::ConvTask>(task) : nullptr;
+    if (!conv || conv->algorithm == model::Algorithm::automatic) continue;
+    const auto candidates = kernels::conv_candidates(*conv, 1);
+    if (candidates.front().algorithm != conv->algorithm) conv->algorithm = model::Algorithm::automatic;
+  }
+}
+
 /// The schedules of all ranks. Throws if something is wrong with them.
 std::vector<schedule::Schedule> lower_all(const model::Graph& graph, const plan::Plan& plan,
                                           const RanksOptions& options) {
@@ -235,6 +247,7 @@ std::vector<schedule::Schedule> lower_all(const model::Graph& graph, const plan:
       if (other / options.ranks_per_machine == rank / options.ranks_per_machine) own.sharing_ranks.push_back(other);
     }
     ranks.push_back(schedule::lower(graph, plan, rank, own));
+    take_as_wishes(ranks.back());
     check_bounds(ranks.back());
     check_arguments(ranks.back());
   }

@@ -35,7 +35,8 @@ Plan full_plan() {
                    .channel_parts = 2,
                    .stage = 1,
                    .statistics = Statistics::spatial,
-                   .kernel = model::Algorithm::winograd};
+                   .kernels = {.forward = {model::Algorithm::winograd, 0.1, 4096},
+                               .backward_weights = {.algorithm = model::Algorithm::direct}}};
   return plan;
 }
 
@@ -47,7 +48,7 @@ TEST(Plan, JsonRoundTrips) {
 TEST(Plan, JsonLeavesOutWhatIsDefault) {
   const std::string text = to_json(serial_plan(small_network()));
   for (const char* key :
-       {"first_rank", "algorithm", "channel_parts", "stage", "statistics", "kernel", "micro_batches"}) {
+       {"first_rank", "algorithm", "channel_parts", "stage", "statistics", "kernels", "micro_batches"}) {
     EXPECT_EQ(text.find(key), std::string::npos) << key;
   }
   EXPECT_NE(to_json(full_plan()).find("\"stationary-w\""), std::string::npos);
@@ -89,6 +90,50 @@ TEST(Plan, BadNodesAreRefusedWithTheirPlace) {
   EXPECT_EQ(error(R"("stage": 0.5)"), "plan.json: conv: 'stage' must be a whole number from 0 to 1048576");
   EXPECT_EQ(error(R"("grids": {})"), "plan.json: conv: unknown key 'grids'; did you mean 'grid'?");
   EXPECT_EQ(error(R"("grid": {"d": 0})"), "plan.json: conv: 'd' must be a whole number from 1 to 1048576");
+}
+
+/// A plan of one node with these fields.
+std::string one_node(const std::string& fields) {
+  return R"({"format": "orthant-plan", "version": 1, "ranks": 4, "nodes": [{"node": "conv", )" + fields + "}]}";
+}
+
+TEST(Plan, AKernelOfOldFilesIsThatOfAllPasses) {
+  const KernelChoice winograd{.algorithm = model::Algorithm::winograd};
+  const KernelChoice direct{.algorithm = model::Algorithm::direct, .seconds = 0.25, .scratch_bytes = 64};
+  KernelChoices expected{.forward = winograd, .backward_data = winograd, .backward_weights = winograd};
+  EXPECT_EQ(from_json(one_node(R"("kernel": "winograd")"), "plan.json").nodes.front().kernels, expected);
+
+  expected.backward_data = direct;
+  const char* both = R"("kernel": "winograd", "kernels": {"backward_data":
+                        {"algorithm": "direct", "seconds": 0.25, "scratch_bytes": 64}})";
+  EXPECT_EQ(from_json(one_node(both), "plan.json").nodes.front().kernels, expected);
+}
+
+TEST(Plan, BadKernelsAreRefusedWithTheirPlace) {
+  const auto error = [](const std::string& kernels) {
+    return message_of([&] { (void)from_json(one_node("\"kernels\": " + kernels), "plan.json"); });
+  };
+  EXPECT_EQ(error(R"({"forward": {"algorithm": "direct", "seconds": 1, "scratch_bytes": 0}})"), "no error");
+  EXPECT_EQ(error(R"("direct")"), "plan.json: conv: kernels: must be an object with a choice per pass");
+  EXPECT_EQ(error(R"({"forwards": {}})"), "plan.json: conv: kernels: unknown key 'forwards'; did you mean 'forward'?");
+  EXPECT_EQ(error(R"({"forward": "direct"})"),
+            "plan.json: conv: kernels: forward: must be an object such as {\"algorithm\": \"direct\"}");
+  EXPECT_EQ(error(R"({"forward": {}})"), "plan.json: conv: kernels: forward: 'algorithm' is missing");
+  EXPECT_EQ(error(R"({"forward": {"algorithm": "winogard"}})"),
+            "plan.json: conv: kernels: forward: 'algorithm' is \"winogard\"; did you mean 'winograd'?");
+  EXPECT_EQ(error(R"({"forward": {"algorithm": "direct", "second": 1}})"),
+            "plan.json: conv: kernels: forward: unknown key 'second'; did you mean 'seconds'?");
+  for (const char* seconds : {"-1", "-1e-300", "\"1\"", "null", "true", "[1]"}) {
+    EXPECT_EQ(error(std::string(R"({"forward": {"algorithm": "direct", "seconds": )") + seconds + "}}"),
+              "plan.json: conv: kernels: forward: 'seconds' must be a number that is not negative");
+  }
+  EXPECT_NE(error(R"({"forward": {"algorithm": "direct", "seconds": NaN}})"), "no error");
+  EXPECT_NE(error(R"({"forward": {"algorithm": "direct", "seconds": 1e999}})"), "no error");
+  for (const char* bytes : {"-1", "0.5", "1e30", "18446744073709551615", "\"1\""}) {
+    EXPECT_EQ(
+        error(std::string(R"({"forward": {"algorithm": "direct", "scratch_bytes": )") + bytes + "}}"),
+        "plan.json: conv: kernels: forward: 'scratch_bytes' must be a whole number from 0 to 1152921504606846976");
+  }
 }
 
 TEST(Plan, BadJsonIsRefusedWithItsOrigin) {

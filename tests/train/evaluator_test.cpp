@@ -63,9 +63,8 @@ model::Graph segments(std::int64_t mini_batch) {
 Scores score(const model::Graph& graph, const plan::Plan& plan, const data::sets::Dataset& dataset) {
   Scores scores;
   test::run_threads(plan.ranks, [&](comm::Comm& comm) {
-    const Job job{graph, plan, comm};
-    Evaluator evaluator(job, {});
-    initialise_weights(evaluator.engine(), graph, 5);
+    Evaluator evaluator(graph, plan, comm, {});
+    evaluator.session().initialise_weights(5);
     const Scores mine = evaluator.score(dataset);
     if (comm.rank() == 0) scores = mine;
   });
@@ -95,8 +94,9 @@ void expect_near(const Scores& actual, const Scores& expected) {
 TEST(Evaluator, LossIsThatOfTheEngineForOneMiniBatch) {
   for (const model::Graph& graph : {test::small_graph(4), segments(4)}) {
     const Random set(4, 3);
-    engine::Engine engine = test::small_engine(graph, {.mode = schedule::Mode::evaluate, .update = false});
-    initialise_weights(engine, graph, 5);
+    engine::Session session = test::small_session(graph, {.mode = schedule::Mode::evaluate, .update = false});
+    session.initialise_weights(5);
+    engine::Engine& engine = session.engine();
     Loader(set, graph, {}).load(1, engine);
     engine.run({.step = 1, .seed = 0, .learning_rate = 0});
 
@@ -131,21 +131,21 @@ TEST(Evaluator, TakesWeightsAndStatisticsOfTraining) {
   const model::Graph graph = test::small_graph(2);
   const plan::Plan plan = plan::serial_plan(graph);
   const Random set(4, 3);
-  engine::Engine training = test::small_engine(graph);
-  initialise_weights(training, graph, 5);
+  engine::Session session = test::small_session(graph);
+  session.initialise_weights(5);
+  engine::Engine& training = session.engine();
   Loader loader(set, graph, {});
   for (std::int64_t step = 1; step <= 3; ++step) {
     loader.load(step, training);
     training.run({.step = step, .seed = 0, .learning_rate = 0.05});
   }
   const test::TemporaryDirectory folder;
-  const Job job{graph, plan, test::alone()};
-  save_weights(training, job, folder.file("w.safetensors"));
-  Evaluator copied(job, {});
-  Evaluator loaded(job, {});
+  save_weights(session, folder.file("w.safetensors"));
+  Evaluator copied(graph, plan, test::alone(), {});
+  Evaluator loaded(graph, plan, test::alone(), {});
 
   copied.copy_weights(training);
-  load_weights(loaded.engine(), graph, folder.file("w.safetensors"));
+  load_weights(loaded.session(), folder.file("w.safetensors"));
 
   EXPECT_EQ(copied.score(set).loss, loaded.score(set).loss);
   EXPECT_NE(copied.score(set).loss, score(graph, set).loss);
@@ -154,10 +154,9 @@ TEST(Evaluator, TakesWeightsAndStatisticsOfTraining) {
 TEST(Evaluator, RefusesWhatDoesNotFitBesidesTraining) {
   const model::Graph graph = test::small_graph(2);
   const plan::Plan plan = plan::serial_plan(graph);
-  const Job job{graph, plan, test::alone()};
 
   test::expect_error(base::Exit::does_not_fit, "GiB are available",
-                     [&] { Evaluator(job, {.other_bytes = std::int64_t{1} << 50}); });
+                     [&] { Evaluator(graph, plan, test::alone(), {.other_bytes = std::int64_t{1} << 50}); });
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "orthant/comm/alone.hpp"
-#include "orthant/engine/engine.hpp"
+#include "orthant/engine/session.hpp"
 #include "orthant/model/graph.hpp"
 #include "orthant/schedule/schedule.hpp"
 
@@ -28,6 +28,11 @@ inline comm::Comm& alone() {
 inline engine::Engine small_engine(const model::Graph& graph, const schedule::LowerOptions& options = {}) {
   return engine::Engine(schedule::lower(graph, plan::serial_plan(graph), 0, options), alone(),
                         {.threads = 1, .before_allocation = {}});
+}
+
+/// The same with what belongs to it.
+inline engine::Session small_session(const model::Graph& graph, const schedule::LowerOptions& options = {}) {
+  return {graph, plan::serial_plan(graph), alone(), {.lowering = options}};
 }
 
 }  // namespace orthant::test

@@ -27,13 +27,12 @@ std::vector<TensorSource> fitting_tensors(const model::Graph& graph) {
 TEST(Weights, SurviveALoadAndASave) {
   const test::TemporaryDirectory folder;
   const model::Graph graph = test::small_graph();
-  engine::Engine engine = test::small_engine(graph);
-  const plan::Plan plan = plan::serial_plan(graph);
+  engine::Session session = test::small_session(graph);
   const std::vector<TensorSource> tensors = fitting_tensors(graph);
   data::formats::write_safetensors(folder.file("in"), tensors);
 
-  load_weights(engine, graph, folder.file("in"));
-  save_weights(engine, {graph, plan, test::alone()}, folder.file("out"));
+  load_weights(session, folder.file("in"));
+  save_weights(session, folder.file("out"));
 
   const data::formats::SafetensorsFile out(folder.file("out"));
   ASSERT_EQ(out.tensors().size(), tensors.size());
@@ -51,60 +50,46 @@ TEST(Weights, SurviveALoadAndASave) {
 TEST(Weights, CountersOfBatchesAreIgnored) {
   const test::TemporaryDirectory folder;
   const model::Graph graph = test::small_graph();
-  engine::Engine engine = test::small_engine(graph);
+  engine::Session session = test::small_session(graph);
   std::vector<TensorSource> tensors = fitting_tensors(graph);
   tensors.push_back({"norm1.num_batches_tracked", {}, [](std::span<float>) {}});
   data::formats::write_safetensors(folder.file("in"), tensors);
 
-  load_weights(engine, graph, folder.file("in"));
+  load_weights(session, folder.file("in"));
 }
 
 TEST(Weights, NamesWhatDoesNotFit) {
   const test::TemporaryDirectory folder;
   const model::Graph graph = test::small_graph();
-  engine::Engine engine = test::small_engine(graph);
+  engine::Session session = test::small_session(graph);
   const std::string path = folder.file("in");
   std::vector<TensorSource> tensors = fitting_tensors(graph);
 
   tensors.push_back({"fc2.weight", {1}, [](std::span<float>) {}});
   data::formats::write_safetensors(path, tensors);
   expect_error(Exit::bad_data, "has tensors that small does not have: fc2.weight",
-               [&] { load_weights(engine, graph, path); });
+               [&] { load_weights(session, path); });
 
   tensors.pop_back();
   std::swap(tensors.front().extents[0], tensors.front().extents[1]);
   data::formats::write_safetensors(path, tensors);
   expect_error(Exit::bad_data, "tensor 'conv1.weight' has shape 2x4x3x3x3, but small wants 4x2x3x3x3",
-               [&] { load_weights(engine, graph, path); });
+               [&] { load_weights(session, path); });
 
   tensors.erase(tensors.begin());
   data::formats::write_safetensors(path, tensors);
-  expect_error(Exit::bad_data, "lacks a tensor of small: conv1.weight", [&] { load_weights(engine, graph, path); });
-}
-
-TEST(Weights, StartFromTheSeedAlone) {
-  const model::Graph graph = test::small_graph();
-  engine::Engine a = test::small_engine(graph);
-  engine::Engine b = test::small_engine(graph);
-  initialise_weights(a, graph, 7);
-  initialise_weights(b, graph, 7);
-  const int weight = a.schedule().parameters.front().value;
-
-  EXPECT_TRUE(std::equal(a.floats(weight).begin(), a.floats(weight).end(), b.floats(weight).begin()));
-  initialise_weights(b, graph, 8);
-  EXPECT_FALSE(std::equal(a.floats(weight).begin(), a.floats(weight).end(), b.floats(weight).begin()));
+  expect_error(Exit::bad_data, "lacks a tensor of small: conv1.weight", [&] { load_weights(session, path); });
 }
 
 TEST(Weights, OutputsAndGradientsAreInTheOrderOfFiles) {
   const test::TemporaryDirectory folder;
   const model::Graph graph = test::small_graph();
-  engine::Engine engine = test::small_engine(graph, {.update = false, .input_gradient = true, .keep_output = true});
-  initialise_weights(engine, graph, 1);
-  engine.run({});
-  const plan::Plan plan = plan::serial_plan(graph);
+  engine::Session session = test::small_session(graph, {.update = false, .input_gradient = true, .keep_output = true});
+  session.initialise_weights(1);
+  session.engine().run({});
 
-  save_output(engine, {graph, plan, test::alone()}, folder.file("outputs"));
-  save_gradients(engine, {graph, plan, test::alone()}, folder.file("gradients"));
+  save_output(session, folder.file("outputs"));
+  save_gradients(session, folder.file("gradients"));
 
   EXPECT_EQ(data::formats::SafetensorsFile(folder.file("outputs")).tensors().at("output").extents,
             (std::vector<std::int64_t>{2, 3}));

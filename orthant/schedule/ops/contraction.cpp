@@ -23,7 +23,7 @@ std::int64_t local_groups(const Lowering& lowering, const Unit& unit, std::int64
 /// Convolutions run on the kernel that the plan says.
 void emit_conv(Lowering& lowering, const Unit& unit, const char* what, model::ConvTask task,
                std::vector<int> arguments) {
-  task.algorithm = lowering.planned(unit.main).kernel;
+  task.algorithm = lowering.planned(unit.main).kernels[task.pass].algorithm;
   lowering.emitter().emit(unit.main, what, task, std::move(arguments));
 }
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace orthant::train {
+namespace orthant::engine {
 
 /// Bytes this process can still take: what the system has available, or what its control group leaves if that is less.
 std::int64_t available_memory_bytes();
@@ -21,4 +21,4 @@ void check_memory(std::int64_t bytes);
 /// The same for an arena, as EngineOptions::before_allocation wants it.
 void check_arena(const schedule::Placement& placement);
 
-}  // namespace orthant::train
+}  // namespace orthant::engine

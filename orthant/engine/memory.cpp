@@ -1,4 +1,4 @@
-#include "orthant/train/memory.hpp"
+#include "orthant/engine/memory.hpp"
 
 #include "orthant/base/error.hpp"
 #include "orthant/comm/typed.hpp"
@@ -14,7 +14,7 @@
 #include <sstream>
 #include <string>
 
-namespace orthant::train {
+namespace orthant::engine {
 namespace {
 
 constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
@@ -115,4 +115,4 @@ void check_memory(std::int64_t bytes) {
 
 void check_arena(const schedule::Placement& placement) { check_memory(placement.arena_bytes); }
 
-}  // namespace orthant::train
+}  // namespace orthant::engine

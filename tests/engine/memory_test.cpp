@@ -1,8 +1,8 @@
-#include "orthant/train/memory.hpp"
+#include "orthant/engine/memory.hpp"
 
 #include "tests/data/temporary.hpp"
 
-namespace orthant::train {
+namespace orthant::engine {
 namespace {
 
 TEST(Memory, SomethingIsAvailableAndHeld) {
@@ -18,4 +18,4 @@ TEST(Memory, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace orthant::train
+}  // namespace orthant::engine

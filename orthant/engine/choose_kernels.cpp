@@ -1,0 +1,161 @@
+#include "orthant/engine/choose_kernels.hpp"
+
+#include "orthant/base/format.hpp"
+#include "orthant/comm/agree.hpp"
+#include "orthant/engine/memory.hpp"
+#include "orthant/engine/task_key.hpp"
+#include "orthant/kernels/conv.hpp"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <tuple>
+
+namespace orthant::engine {
+namespace {
+
+using model::Algorithm;
+using model::Pass;
+
+/// A convolution of a rank.
+struct Convolution {
+  int node = 0;
+  Pass pass = Pass::forward;
+  std::int64_t flops = 0;
+  std::vector<Algorithm> algorithms;  ///< that can run it, in the rule's order
+  std::string key;
+};
+
+bool has(const std::vector<Algorithm>& algorithms, Algorithm algorithm) {
+  return std::find(algorithms.begin(), algorithms.end(), algorithm) != algorithms.end();
+}
+
+std::vector<Algorithm> runnable_algorithms(const model::ConvTask& task, int threads) {
+  std::vector<Algorithm> algorithms;
+  for (const auto& candidate : kernels::conv_candidates(task, threads)) algorithms.push_back(candidate.algorithm);
+  return algorithms;
+}
+
+/// Those of one rank; equal ones of a node and pass, of several micro-batches, are listed once.
+std::vector<Convolution> convolutions_of(const schedule::Schedule& schedule, int threads) {
+  std::map<std::string, std::vector<Algorithm>> algorithms;
+  std::map<std::tuple<int, Pass, std::string>, Convolution> found;
+  for (const schedule::Step& step : schedule.steps) {
+    const auto* task = std::get_if<model::Task>(&step.work);
+    const auto* conv = task ? std::get_if<model::ConvTask>(task) : nullptr;
+    if (!conv) continue;
+    model::ConvTask open = *conv;
+    open.algorithm = Algorithm::automatic;
+    const std::string key = task_key(open, threads);
+    if (!algorithms.contains(key)) algorithms[key] = runnable_algorithms(open, threads);
+    found.try_emplace({step.node, conv->pass, key},
+                      Convolution{step.node, conv->pass, schedule::flops(step), algorithms[key], key});
+  }
+  std::vector<Convolution> convolutions;
+  for (auto& [identity, convolution] : found) convolutions.push_back(std::move(convolution));
+  return convolutions;
+}
+
+bool is_open(const plan::Plan& plan, const Convolution& one) {
+  return plan.nodes[static_cast<std::size_t>(one.node)].kernels[one.pass].algorithm == Algorithm::automatic;
+}
+
+void check_choices(const plan::Plan& plan, const std::vector<Convolution>& convolutions) {
+  for (const Convolution& one : convolutions) {
+    const plan::NodePlan& node = plan.nodes[static_cast<std::size_t>(one.node)];
+    const Algorithm asked = node.kernels[one.pass].algorithm;
+    if (is_open(plan, one) || has(one.algorithms, asked)) continue;
+    std::vector<std::string> names;
+    for (const Algorithm algorithm : one.algorithms) names.emplace_back(model::name_of(algorithm));
+    base::fail(base::Exit::does_not_fit,
+               "plan: {} {} asks for {}, which cannot run this convolution on this machine; use {}, or leave the "
+               "choice out to have it made here",
+               node.node, model::name_of(one.pass), model::name_of(asked), fmt::join(names, " or "));
+  }
+}
+
+std::string to_lines(const std::vector<Convolution>& convolutions) {
+  std::string text;
+  for (const Convolution& one : convolutions) {
+    std::string algorithms;
+    for (const Algorithm algorithm : one.algorithms) algorithms += fmt::format("{}", static_cast<int>(algorithm));
+    text += fmt::format("{} {} {} {} {}\n", one.node, static_cast<int>(one.pass), one.flops, algorithms, one.key);
+  }
+  return text;
+}
+
+std::vector<Convolution> from_lines(const std::string& text) {
+  std::vector<Convolution> convolutions;
+  std::istringstream lines(text);
+  Convolution one;
+  int pass = 0;
+  std::string algorithms;
+  while (lines >> one.node >> pass >> one.flops >> algorithms && std::getline(lines >> std::ws, one.key)) {
+    one.pass = static_cast<Pass>(pass);
+    one.algorithms.clear();
+    for (const char digit : algorithms) one.algorithms.push_back(static_cast<Algorithm>(digit - '0'));
+    convolutions.push_back(one);
+  }
+  return convolutions;
+}
+
+/// One choice for convolutions of the same node and pass, the most expensive first.
+plan::KernelChoice choice_for(const std::vector<Convolution>& all, const Choices& fastest, Algorithm preferred) {
+  const auto can_run = [&](Algorithm algorithm) {
+    return std::all_of(all.begin(), all.end(), [&](const Convolution& one) { return has(one.algorithms, algorithm); });
+  };
+  if (can_run(preferred)) return {.algorithm = preferred};
+  const auto known = fastest.find(all.front().key);
+  if (known != fastest.end() && can_run(known->second.algorithm)) {
+    const Choice& choice = known->second;
+    return {.algorithm = choice.algorithm, .seconds = choice.seconds, .scratch_bytes = choice.scratch_bytes};
+  }
+  const auto& rule = all.front().algorithms;
+  return {.algorithm = *std::find_if(rule.begin(), rule.end(), can_run)};  // direct can run everything
+}
+
+/// Collective. The convolutions of all ranks on rank 0, by node and pass, the most expensive of each first.
+std::map<std::pair<int, Pass>, std::vector<Convolution>> gather_convolutions(comm::Comm& comm,
+                                                                             const std::vector<Convolution>& mine) {
+  const std::string lines = to_lines(mine);
+  std::map<std::pair<int, Pass>, std::vector<Convolution>> all;
+  for (const std::vector<char>& part : comm::gather(comm, std::span(lines), 0)) {
+    for (Convolution& one : from_lines({part.begin(), part.end()})) all[{one.node, one.pass}].push_back(std::move(one));
+  }
+  for (auto& [identity, convolutions] : all) {
+    std::stable_sort(convolutions.begin(), convolutions.end(),
+                     [](const Convolution& a, const Convolution& b) { return a.flops > b.flops; });
+  }
+  return all;
+}
+
+}  // namespace
+
+plan::Plan choose_kernels(const model::Graph& graph, plan::Plan plan, const schedule::LowerOptions& lowering,
+                          comm::Comm& comm, const ChooseOptions& options) {
+  const bool measure = options.measure && options.preferred == Algorithm::automatic;
+  if (options.preferred != Algorithm::automatic) {
+    for (plan::NodePlan& node : plan.nodes) node.kernels = {};
+  }
+  const auto schedule = comm::agree(comm, [&] { return schedule::lower(graph, plan, comm.rank(), lowering); });
+  const auto mine = comm::agree(comm, [&] {
+    std::vector<Convolution> convolutions = convolutions_of(schedule, options.threads);
+    check_choices(plan, convolutions);
+    // What cannot run is refused before anything is tried.
+    if (measure) check_arena(schedule::place(schedule, {}));
+    return convolutions;
+  });
+  const Choices fastest = measure ? find_fastest(schedule, comm, options).choices : Choices{};
+  const auto all = gather_convolutions(comm, mine);
+  const std::string chosen = comm::on_root(comm, [&] {
+    for (const auto& [identity, convolutions] : all) {
+      if (!is_open(plan, convolutions.front())) continue;
+      plan.nodes[static_cast<std::size_t>(identity.first)].kernels[identity.second] =
+          choice_for(convolutions, fastest, options.preferred);
+    }
+    return plan::to_json(plan);
+  });
+  return plan::from_json(chosen, "the plan of rank 0");
+}
+
+}  // namespace orthant::engine

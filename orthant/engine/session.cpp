@@ -1,0 +1,48 @@
+#include "orthant/engine/session.hpp"
+
+#include "orthant/base/checked.hpp"
+#include "orthant/comm/agree.hpp"
+#include "orthant/engine/choose_kernels.hpp"
+#include "orthant/engine/memory.hpp"
+#include "orthant/engine/parameter_order.hpp"
+#include "orthant/model/init.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace orthant::engine {
+namespace {
+
+plan::Plan with_kernels(const model::Graph& graph, const plan::Plan& plan, comm::Comm& comm,
+                        const SessionOptions& options) {
+  comm::agree(comm, [&] { plan::verify(plan, graph); });
+  ChooseOptions kernels = options.kernels;
+  kernels.threads = options.threads;
+  return choose_kernels(graph, plan, options.lowering, comm, kernels);
+}
+
+}  // namespace
+
+Session::Session(model::Graph graph, const plan::Plan& plan, comm::Comm& comm, const SessionOptions& options)
+    : graph_(std::move(graph)), comm_(&comm), plan_(with_kernels(graph_, plan, comm, options)) {
+  const auto check = [&](const schedule::Placement& placement) {
+    options.before_allocation(placement);
+    check_memory(base::checked_add(placement.arena_bytes, options.other_bytes));
+  };
+  engine_ = comm::agree(comm, [&] {
+    return std::make_unique<Engine>(schedule::lower(graph_, plan_, comm.rank(), options.lowering), comm,
+                                    EngineOptions{.threads = options.threads, .before_allocation = check});
+  });
+}
+
+void Session::initialise_weights(std::uint64_t seed) {
+  std::vector<float> values;
+  for (const schedule::ParameterBuffers& buffers : schedule().parameters) {
+    if (buffers.value < 0) continue;
+    values.resize(static_cast<std::size_t>(model::count(buffers.parameter)));
+    model::initialise(graph_, buffers.parameter, seed, values);
+    to_kernel_order(graph_, buffers.parameter, buffers.shard, values, engine_->floats(buffers.value));
+  }
+}
+
+}  // namespace orthant::engine
