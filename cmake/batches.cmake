@@ -65,7 +65,7 @@ orthant_batch(train chrome_trace progress scores scores_text validation weights)
 orthant_batch(train loader loop prefetch sample_feed sample_stream sample_values)
 orthant_batch(train data_options learning_rate run_data run_fields run_file run_text split validation_options)
 orthant_batch(train delivery evaluator new_samples prediction_files run_directory)
-orthant_batch(engine arena choice_cache choose choose_kernels engine memory parameter_order session shared_memory step_memory task_key)
+orthant_batch(engine arena choice_cache choose choose_kernels engine kernel_needs memory parameter_order session shared_memory step_memory task_key)
 orthant_batch(engine contest measuring measuring_time)
 orthant_batch(cli bench bench_halo bench_io bench_kernels bench_step step_times)
 orthant_batch(cli command_line data data_convert data_inspect data_make data_verify file_reports make_cosmology make_organs

@@ -17,28 +17,38 @@ namespace {
 using model::Algorithm;
 using model::Pass;
 
+/// An algorithm that can run a convolution, and the scratch memory that it takes.
+struct Runnable {
+  Algorithm algorithm = Algorithm::automatic;
+  std::int64_t scratch_bytes = 0;
+};
+
 /// A convolution of a rank.
 struct Convolution {
   int node = 0;
   Pass pass = Pass::forward;
   std::int64_t flops = 0;
-  std::vector<Algorithm> algorithms;  ///< that can run it, in the rule's order
+  std::vector<Runnable> runnable;  ///< in the rule's order
   std::string key;
 };
 
-bool has(const std::vector<Algorithm>& algorithms, Algorithm algorithm) {
-  return std::find(algorithms.begin(), algorithms.end(), algorithm) != algorithms.end();
+/// Null if the convolution cannot be run this way.
+const Runnable* find(const Convolution& convolution, Algorithm algorithm) {
+  const auto found = std::find_if(convolution.runnable.begin(), convolution.runnable.end(),
+                                  [&](const Runnable& one) { return one.algorithm == algorithm; });
+  return found == convolution.runnable.end() ? nullptr : &*found;
 }
 
-std::vector<Algorithm> runnable_algorithms(const model::ConvTask& task, int threads) {
-  std::vector<Algorithm> algorithms;
-  for (const auto& candidate : kernels::conv_candidates(task, threads)) algorithms.push_back(candidate.algorithm);
-  return algorithms;
+std::vector<Runnable> runnable_algorithms(const model::ConvTask& task, int threads) {
+  std::vector<Runnable> runnable;
+  for (const auto& candidate : kernels::conv_candidates(task, threads))
+    runnable.push_back({candidate.algorithm, candidate.primitive->scratch_bytes()});
+  return runnable;
 }
 
 /// Those of one rank; equal ones of a node and pass, of several micro-batches, are listed once.
 std::vector<Convolution> convolutions_of(const schedule::Schedule& schedule, int threads) {
-  std::map<std::string, std::vector<Algorithm>> algorithms;
+  std::map<std::string, std::vector<Runnable>> algorithms;
   std::map<std::tuple<int, Pass, std::string>, Convolution> found;
   for (const schedule::Step& step : schedule.steps) {
     const auto* task = std::get_if<model::Task>(&step.work);
@@ -64,9 +74,9 @@ void check_choices(const plan::Plan& plan, const std::vector<Convolution>& convo
   for (const Convolution& one : convolutions) {
     const plan::NodePlan& node = plan.nodes[static_cast<std::size_t>(one.node)];
     const Algorithm asked = node.kernels[one.pass].algorithm;
-    if (is_open(plan, one) || has(one.algorithms, asked)) continue;
+    if (is_open(plan, one) || find(one, asked)) continue;
     std::vector<std::string> names;
-    for (const Algorithm algorithm : one.algorithms) names.emplace_back(model::name_of(algorithm));
+    for (const Runnable& other : one.runnable) names.emplace_back(model::name_of(other.algorithm));
     base::fail(base::Exit::does_not_fit,
                "plan: {} {} asks for {}, which cannot run this convolution on this machine; use {}, or leave the "
                "choice out to have it made here",
@@ -77,9 +87,10 @@ void check_choices(const plan::Plan& plan, const std::vector<Convolution>& convo
 std::string to_lines(const std::vector<Convolution>& convolutions) {
   std::string text;
   for (const Convolution& one : convolutions) {
-    std::string algorithms;
-    for (const Algorithm algorithm : one.algorithms) algorithms += fmt::format("{}", static_cast<int>(algorithm));
-    text += fmt::format("{} {} {} {} {}\n", one.node, static_cast<int>(one.pass), one.flops, algorithms, one.key);
+    text += fmt::format("{} {} {} {}", one.node, static_cast<int>(one.pass), one.flops, one.runnable.size());
+    for (const Runnable& way : one.runnable)
+      text += fmt::format(" {} {}", static_cast<int>(way.algorithm), way.scratch_bytes);
+    text += fmt::format(" {}\n", one.key);
   }
   return text;
 }
@@ -89,11 +100,16 @@ std::vector<Convolution> from_lines(const std::string& text) {
   std::istringstream lines(text);
   Convolution one;
   int pass = 0;
-  std::string algorithms;
-  while (lines >> one.node >> pass >> one.flops >> algorithms && std::getline(lines >> std::ws, one.key)) {
+  std::size_t ways = 0;
+  while (lines >> one.node >> pass >> one.flops >> ways) {
     one.pass = static_cast<Pass>(pass);
-    one.algorithms.clear();
-    for (const char digit : algorithms) one.algorithms.push_back(static_cast<Algorithm>(digit - '0'));
+    one.runnable.resize(ways);
+    for (Runnable& way : one.runnable) {
+      int algorithm = 0;
+      lines >> algorithm >> way.scratch_bytes;
+      way.algorithm = static_cast<Algorithm>(algorithm);
+    }
+    std::getline(lines >> std::ws, one.key);
     convolutions.push_back(one);
   }
   return convolutions;
@@ -102,16 +118,24 @@ std::vector<Convolution> from_lines(const std::string& text) {
 /// One choice for convolutions of the same node and pass, the most expensive first.
 plan::KernelChoice choice_for(const std::vector<Convolution>& all, const Choices& fastest, Algorithm preferred) {
   const auto can_run = [&](Algorithm algorithm) {
-    return std::all_of(all.begin(), all.end(), [&](const Convolution& one) { return has(one.algorithms, algorithm); });
+    return std::all_of(all.begin(), all.end(), [&](const Convolution& one) { return find(one, algorithm); });
   };
   if (can_run(preferred)) return {.algorithm = preferred};
   const auto known = fastest.find(all.front().key);
-  if (known != fastest.end() && can_run(known->second.algorithm)) {
-    const Choice& choice = known->second;
-    return {.algorithm = choice.algorithm, .seconds = choice.seconds, .scratch_bytes = choice.scratch_bytes};
-  }
-  const auto& rule = all.front().algorithms;
-  return {.algorithm = *std::find_if(rule.begin(), rule.end(), can_run)};  // direct can run everything
+  if (known != fastest.end() && can_run(known->second.algorithm))
+    return {.algorithm = known->second.algorithm, .seconds = known->second.seconds};
+  const std::vector<Runnable>& rule = all.front().runnable;
+  // There is always one: direct convolutions can run everything.
+  return {.algorithm = std::find_if(rule.begin(), rule.end(), [&](const Runnable& way) {
+                         return can_run(way.algorithm);
+                       })->algorithm};
+}
+
+/// What the algorithm takes on the rank that needs most.
+std::int64_t scratch_bytes(const std::vector<Convolution>& all, Algorithm algorithm) {
+  std::int64_t bytes = 0;
+  for (const Convolution& one : all) bytes = std::max(bytes, find(one, algorithm)->scratch_bytes);
+  return bytes;
 }
 
 /// Collective. The convolutions of all ranks on rank 0, by node and pass, the most expensive of each first.
@@ -142,16 +166,16 @@ plan::Plan choose_kernels(const model::Graph& graph, plan::Plan plan, const sche
     std::vector<Convolution> convolutions = convolutions_of(schedule, options.threads);
     check_choices(plan, convolutions);
     // What cannot run is refused before anything is tried.
-    if (measure) check_arena(schedule::place(schedule, {}));
+    if (measure) check_arena(schedule::place(schedule));
     return convolutions;
   });
   const Choices fastest = measure ? find_fastest(schedule, comm, options).choices : Choices{};
   const auto all = gather_convolutions(comm, mine);
   const std::string chosen = comm::on_root(comm, [&] {
     for (const auto& [identity, convolutions] : all) {
-      if (!is_open(plan, convolutions.front())) continue;
-      plan.nodes[static_cast<std::size_t>(identity.first)].kernels[identity.second] =
-          choice_for(convolutions, fastest, options.preferred);
+      plan::KernelChoice& choice = plan.nodes[static_cast<std::size_t>(identity.first)].kernels[identity.second];
+      if (choice.algorithm == Algorithm::automatic) choice = choice_for(convolutions, fastest, options.preferred);
+      choice.scratch_bytes = scratch_bytes(convolutions, choice.algorithm);
     }
     return plan::to_json(plan);
   });

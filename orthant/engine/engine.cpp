@@ -29,17 +29,27 @@ std::unique_ptr<kernels::Primitive> bind(const schedule::Step& step, int threads
   }
 }
 
+/// A step whose schedule was made without kernels learns what its kernel needs.
+void settle_scratch(schedule::Step& step, std::int64_t needed_bytes) {
+  if (step.scratch_bytes == schedule::Step::unknown_bytes) step.scratch_bytes = needed_bytes;
+  if (step.scratch_bytes < needed_bytes) {
+    base::fail(base::Exit::internal,
+               "{}: the schedule has {} bytes of scratch memory for it, but its kernel needs {}; was the schedule made "
+               "for another machine or number of threads?",
+               step.name, step.scratch_bytes, needed_bytes);
+  }
+}
+
 }  // namespace
 
 Engine::Engine(schedule::Schedule schedule, comm::Comm& comm, const EngineOptions& options)
     : schedule_(std::move(schedule)), comm_(comm) {
   assert((schedule::check(schedule_), true));
-  std::vector<std::int64_t> scratch_bytes;
-  for (const schedule::Step& step : schedule_.steps) {
+  for (schedule::Step& step : schedule_.steps) {
     primitives_.push_back(bind(step, options.threads));
-    scratch_bytes.push_back(primitives_.back() ? primitives_.back()->scratch_bytes() : 0);
+    if (primitives_.back()) settle_scratch(step, primitives_.back()->scratch_bytes());
   }
-  placement_ = schedule::place(schedule_, scratch_bytes);
+  placement_ = schedule::place(schedule_);
   if (options.before_allocation) options.before_allocation(placement_);
   arena_ = std::make_unique<Arena>(placement_.arena_bytes);
   shared_ = std::make_unique<SharedMemory>(schedule_, placement_, arena_->data(), comm);

@@ -3,6 +3,7 @@
 #include "orthant/base/checked.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/engine/choose_kernels.hpp"
+#include "orthant/engine/kernel_needs.hpp"
 #include "orthant/engine/memory.hpp"
 #include "orthant/engine/parameter_order.hpp"
 #include "orthant/model/init.hpp"
@@ -30,7 +31,10 @@ Session::Session(model::Graph graph, const plan::Plan& plan, comm::Comm& comm, c
     check_memory(base::checked_add(placement.arena_bytes, options.other_bytes));
   };
   engine_ = comm::agree(comm, [&] {
-    return std::make_unique<Engine>(schedule::lower(graph_, plan_, comm.rank(), options.lowering), comm,
+    schedule::LowerOptions lowering = options.lowering;
+    lowering.needs = kernel_needs(options.threads);
+    lowering.sharing_ranks = comm.sharing_ranks();
+    return std::make_unique<Engine>(schedule::lower(graph_, plan_, comm.rank(), lowering), comm,
                                     EngineOptions{.threads = options.threads, .before_allocation = check});
   });
 }

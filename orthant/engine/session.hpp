@@ -11,10 +11,10 @@
 namespace orthant::engine {
 
 struct SessionOptions {
-  schedule::LowerOptions lowering{};
-  int threads = 1;               ///< of this rank
-  ChooseOptions kernels{};       ///< for the choices that the plan leaves open; its `threads` are not looked at
-  std::int64_t other_bytes = 0;  ///< memory that must be available besides the arena
+  schedule::LowerOptions lowering{};  ///< but for what this machine says: `needs` and `sharing_ranks`
+  int threads = 1;                    ///< of this rank
+  ChooseOptions kernels{};            ///< for the choices that the plan leaves open; its `threads` are not looked at
+  std::int64_t other_bytes = 0;       ///< memory that must be available besides the arena
   /// Called before the arena is allocated, with its size; may throw to refuse it.
   std::function<void(const schedule::Placement&)> before_allocation = [](const schedule::Placement&) {};
 };

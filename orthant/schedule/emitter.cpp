@@ -1,6 +1,7 @@
 #include "orthant/schedule/emitter.hpp"
 
 #include "orthant/base/checked.hpp"
+#include "orthant/base/error.hpp"
 
 namespace orthant::schedule {
 
@@ -46,11 +47,32 @@ Tensor Emitter::add_tensor(const std::string& name, const std::vector<tensor::Bo
 }
 
 Step Emitter::make_step(int node, const std::string& what, model::Task task, std::vector<int> arguments) const {
-  return {.name = at(graph_.nodes, node).name + "." + what,
+  return {.name = at(analysis_.graph().nodes, node).name + "." + what,
           .node = node,
           .phase = phase_,
           .work = std::move(task),
           .arguments = std::move(arguments)};
+}
+
+void Emitter::emit(Step step) {
+  if (step.scratch_bytes == Step::unknown_bytes) step.scratch_bytes = scratch_bytes(step);
+  schedule_.steps.push_back(std::move(step));
+}
+
+/// Errors name the step.
+std::int64_t Emitter::scratch_bytes(const Step& step) const {
+  const auto* task = std::get_if<model::Task>(&step.work);
+  if (!task) return 0;
+  if (!options_.needs) {
+    const auto* conv = std::get_if<model::ConvTask>(task);
+    const bool chosen = conv && conv->algorithm != model::Algorithm::automatic;
+    return chosen ? analysis_.planned(step.node).kernels[conv->pass].scratch_bytes : Step::unknown_bytes;
+  }
+  try {
+    return options_.needs(*task).scratch_bytes;
+  } catch (const base::Error& error) {
+    throw base::Error(error.code(), step.name + ": " + error.what());
+  }
 }
 
 void Emitter::emit(int node, const std::string& what, model::Task task, std::vector<int> arguments) {
@@ -58,7 +80,7 @@ void Emitter::emit(int node, const std::string& what, model::Task task, std::vec
 }
 
 void Emitter::emit(std::vector<Step> steps) {
-  std::move(steps.begin(), steps.end(), std::back_inserter(schedule_.steps));
+  for (Step& step : steps) emit(std::move(step));
 }
 
 void Emitter::copy(int node, const std::string& what, const Value& from, const Value& to) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "orthant/schedule/value.hpp"
+#include "orthant/schedule/analysis.hpp"
 
 #include <iterator>
 #include <string>
@@ -11,7 +11,8 @@ namespace orthant::schedule {
 /// Owns the steps and buffers of a schedule while it is made. Steps get the node and phase that were set last.
 class Emitter {
  public:
-  Emitter(const model::Graph& graph, Schedule& schedule) : graph_(graph), schedule_(schedule) {}
+  Emitter(const Analysis& analysis, const LowerOptions& options, Schedule& schedule)
+      : analysis_(analysis), options_(options), schedule_(schedule) {}
 
   void set_node(int node) { node_ = node; }
   void set_phase(Phase phase) { phase_ = phase; }
@@ -29,7 +30,7 @@ class Emitter {
   /// One tensor for boxes that differ only in their channels, side by side.
   Tensor add_tensor(const std::string& name, const std::vector<tensor::Box>& boxes);
 
-  void emit(Step step) { schedule_.steps.push_back(std::move(step)); }
+  void emit(Step step);
   void emit(std::vector<Step> steps);
   /// A task of a node, named "<node>.<what>".
   void emit(int node, const std::string& what, model::Task task, std::vector<int> arguments);
@@ -53,7 +54,10 @@ class Emitter {
   void find_lifetimes(const std::vector<int>& kept);
 
  private:
-  const model::Graph& graph_;
+  [[nodiscard]] std::int64_t scratch_bytes(const Step& step) const;
+
+  const Analysis& analysis_;
+  const LowerOptions& options_;
   Schedule& schedule_;
   int node_ = 0;
   Phase phase_ = Phase::forward;

@@ -15,7 +15,7 @@ Lowering::Lowering(const Analysis& analysis, int rank, const LowerOptions& optio
     : analysis_(analysis),
       rank_(rank),
       options_(options),
-      emitter_(analysis.graph(), schedule_),
+      emitter_(analysis, options_, schedule_),
       exchanges_(emitter_, schedule_,
                  {.rank = rank,
                   .has_stages = analysis.has_stages(),

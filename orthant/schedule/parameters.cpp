@@ -102,6 +102,21 @@ void Parameters::declare_bucket(int index) {
     const std::int64_t size = plan::count(entry.parameter, entry.shard) * float_bytes;
     entry.value = emitter_.add_piece(entry.parameter.name, bucket.value, offset, size);
     entry.gradient = emitter_.add_piece(entry.parameter.name + ".gradient", bucket.gradient, offset, size);
+    declare_state(bucket, member, entry);
+  }
+}
+
+/// What this rank updates of a member lies together, and so does its state.
+void Parameters::declare_state(const Bucket& bucket, const Filling::Member& member, ParameterBuffers& entry) {
+  const std::int64_t items = plan::count(entry.parameter, entry.shard);
+  entry.updated = {std::clamp<std::int64_t>(bucket.own.lo - member.first_item, 0, items),
+                   std::clamp<std::int64_t>(bucket.own.hi - member.first_item, 0, items)};
+  const std::int64_t count = entry.updated.hi - entry.updated.lo;
+  if (count == 0) return;
+  const std::int64_t first = member.first_item + entry.updated.lo - bucket.own.lo;
+  for (std::size_t i = 0; i < bucket.state.size(); ++i) {
+    entry.state.push_back(emitter_.add_piece(entry.parameter.name + ".state" + std::to_string(i), bucket.state[i],
+                                             first * float_bytes, count * float_bytes));
   }
 }
 

@@ -29,16 +29,6 @@ class Parameters {
   void finish();
 
  private:
-  void fill_buckets();
-  void declare_bucket(int index);
-  void finish_reductions(std::size_t in_flight);
-  void release_gradients(std::size_t count);
-  void update(const Bucket& bucket, const std::vector<Value>& arrived);
-  [[nodiscard]] bool reads_in_place() const;
-  [[nodiscard]] bool some_stay(const Bucket& bucket) const;
-  [[nodiscard]] const ParameterBuffers* find(int node, model::Parameter::Role role) const;
-  [[nodiscard]] std::pair<PeerValues, PeerValues> parts_of(const Bucket& bucket, int buffer) const;
-
   /// What is known of a bucket while the schedule is made.
   struct Filling {
     struct Member {
@@ -48,6 +38,17 @@ class Parameters {
     std::vector<Member> members{};
     int last_unit = 0;  ///< the unit whose gradient comes last
   };
+
+  void fill_buckets();
+  void declare_bucket(int index);
+  void declare_state(const Bucket& bucket, const Filling::Member& member, ParameterBuffers& entry);
+  void finish_reductions(std::size_t in_flight);
+  void release_gradients(std::size_t count);
+  void update(const Bucket& bucket, const std::vector<Value>& arrived);
+  [[nodiscard]] bool reads_in_place() const;
+  [[nodiscard]] bool some_stay(const Bucket& bucket) const;
+  [[nodiscard]] const ParameterBuffers* find(int node, model::Parameter::Role role) const;
+  [[nodiscard]] std::pair<PeerValues, PeerValues> parts_of(const Bucket& bucket, int buffer) const;
 
   const Analysis& analysis_;
   int rank_;

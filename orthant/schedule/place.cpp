@@ -93,7 +93,7 @@ std::int64_t place_region(std::int64_t begin, const std::vector<Item>& persisten
 
 std::int64_t whole_pages(std::int64_t bytes) { return round_up(bytes, page_bytes); }
 
-Placement place(const Schedule& schedule, const std::vector<std::int64_t>& scratch_bytes) {
+Placement place(const Schedule& schedule) {
   Placement placement;
   placement.offsets.assign(schedule.buffers.size(), 0);
   placement.scratch_offsets.assign(schedule.steps.size(), 0);
@@ -121,10 +121,10 @@ Placement place(const Schedule& schedule, const std::vector<std::int64_t>& scrat
       region.others.push_back(item);
     }
   }
-  for (std::size_t i = 0; i < scratch_bytes.size(); ++i) {
+  for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
     const int step = static_cast<int>(i);
-    if (scratch_bytes[i] > 0)
-      own.others.push_back({round_up(scratch_bytes[i], line_bytes), step, step, &placement.scratch_offsets[i]});
+    const std::int64_t bytes = schedule.steps[i].scratch_bytes;
+    if (bytes > 0) own.others.push_back({round_up(bytes, line_bytes), step, step, &placement.scratch_offsets[i]});
   }
   placement.shared_bytes = round_up(place_region(0, shared.persistent, shared.others), page_bytes);
   placement.arena_bytes = place_region(placement.shared_bytes, own.persistent, own.others);

@@ -3,6 +3,7 @@
 #include "orthant/model/task.hpp"
 #include "orthant/plan/share.hpp"
 
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -26,7 +27,10 @@ struct Step {
   int node = -1;     ///< the node it belongs to
   Phase phase = Phase::forward;
   std::variant<model::Task, Start, Finish> work;
-  std::vector<int> arguments;  ///< buffers in the order the task's comment lists; -1 for null
+  std::vector<int> arguments;                  ///< buffers in the order of model/argument_positions.hpp; -1 for null
+  std::int64_t scratch_bytes = unknown_bytes;  ///< of memory that the task's kernel takes while it runs
+
+  static constexpr std::int64_t unknown_bytes = -1;
 };
 
 /// Floating-point operations of a step; zero for messages.
@@ -81,6 +85,9 @@ struct ParameterBuffers {
   plan::Shard shard;
   std::vector<int> holders{};  ///< the ranks that have the same shard
   int value = -1, gradient = -1;
+  /// The items of the shard, in kernels' order, that this rank updates; the other holders update the rest.
+  tensor::Range updated{};
+  std::vector<int> state{};  ///< the optimizer's state of those items, a buffer for each number per item
 };
 
 /// Parameters whose gradients are summed and that are updated together: consecutive pieces of `value` and `gradient`.
@@ -121,12 +128,19 @@ struct Schedule {
 
 enum class Mode { train, evaluate };
 
+/// What the kernel of a task takes besides its arguments.
+struct KernelNeeds {
+  std::int64_t scratch_bytes = 0;
+};
+
 struct LowerOptions {
   Mode mode = Mode::train;
   model::Optimizer optimizer{};
   bool update = true;           ///< false: forward and backward only; all holders of a parameter get its gradient
   bool input_gradient = false;  ///< also the gradient of the input
   bool keep_output = false;     ///< outputs and predictions keep their memory to the end of the run
+  /// What kernels need on this machine. Without it only convolutions have scratch memory: as much as the plan says.
+  std::function<KernelNeeds(const model::Task&)> needs{};
   /// Ranks that can read this rank's memory, and it theirs: those of its machine, itself among them. Nobody if empty.
   std::vector<int> sharing_ranks{};
   /// Smaller messages move even where they could be read in place: copying them is faster.
@@ -159,7 +173,7 @@ struct Placement {
 /// What a buffer that is persistent and shared takes.
 std::int64_t whole_pages(std::int64_t bytes);
 
-/// `scratch_bytes` has one entry per step: what the chosen kernels need while they run.
-Placement place(const Schedule& schedule, const std::vector<std::int64_t>& scratch_bytes);
+/// Finds the places of all buffers and of the scratch memory of steps, as far as it is known.
+Placement place(const Schedule& schedule);
 
 }  // namespace orthant::schedule

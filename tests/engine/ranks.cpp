@@ -3,6 +3,7 @@
 #include "orthant/base/format.hpp"
 #include "orthant/base/random.hpp"
 #include "orthant/engine/engine.hpp"
+#include "orthant/engine/kernel_needs.hpp"
 #include "orthant/engine/parameter_order.hpp"
 #include "orthant/kernels/conv.hpp"
 #include "orthant/model/arguments.hpp"
@@ -243,6 +244,7 @@ std::vector<schedule::Schedule> lower_all(const model::Graph& graph, const plan:
   std::vector<schedule::Schedule> ranks;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     schedule::LowerOptions own = options.lower;
+    own.needs = engine::kernel_needs(1);
     for (int other = 0; other < plan.ranks; ++other) {
       if (other / options.ranks_per_machine == rank / options.ranks_per_machine) own.sharing_ranks.push_back(other);
     }

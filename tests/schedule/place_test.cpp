@@ -31,10 +31,9 @@ Schedule random_schedule(std::mt19937& random) {
 TEST(Place, BuffersThatLiveTogetherNeverOverlap) {
   std::mt19937 random(1);
   for (int round = 0; round < 500; ++round) {
-    const Schedule schedule = random_schedule(random);
-    std::vector<std::int64_t> scratch(schedule.steps.size());
-    for (auto& bytes : scratch) bytes = static_cast<std::int64_t>(random() % 500);
-    const Placement placement = place(schedule, scratch);
+    Schedule schedule = random_schedule(random);
+    for (Step& step : schedule.steps) step.scratch_bytes = static_cast<std::int64_t>(random() % 500);
+    const Placement placement = place(schedule);
 
     EXPECT_EQ(placement.shared_bytes % 4096, 0);
     for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
@@ -47,9 +46,10 @@ TEST(Place, BuffersThatLiveTogetherNeverOverlap) {
         const bool together = a.first_step <= b.last_step && b.first_step <= a.last_step;
         EXPECT_FALSE(together && overlap(placement.offsets[i], a.bytes, placement.offsets[j], b.bytes));
       }
-      for (std::size_t step = 0; step < scratch.size(); ++step) {
+      for (std::size_t step = 0; step < schedule.steps.size(); ++step) {
         const bool alive = a.first_step <= static_cast<int>(step) && static_cast<int>(step) <= a.last_step;
-        EXPECT_FALSE(alive && overlap(placement.offsets[i], a.bytes, placement.scratch_offsets[step], scratch[step]));
+        EXPECT_FALSE(alive && overlap(placement.offsets[i], a.bytes, placement.scratch_offsets[step],
+                                      schedule.steps[step].scratch_bytes));
       }
     }
   }
@@ -62,7 +62,7 @@ TEST(Place, BuffersThatDoNotMeetShareMemory) {
                       {.name = "b", .bytes = 6400, .first_step = 2, .last_step = 3},
                       {.name = "p", .bytes = 640, .persistent = true, .first_step = 0, .last_step = 3}};
 
-  const Placement placement = place(schedule, {0, 0, 0, 0});
+  const Placement placement = place(schedule);
 
   EXPECT_EQ(placement.arena_bytes, 4096 + 6400);
   EXPECT_EQ(placement.persistent_bytes, 640);
