@@ -10,6 +10,7 @@ target_link_libraries(orthant_library INTERFACE orthant::train)
 get_property(modules GLOBAL PROPERTY orthant_modules)
 list(REMOVE_ITEM modules orthant_cli)
 install(TARGETS orthant_flags orthant_library ${modules} EXPORT orthantTargets)
+install(TARGETS orthant_small_blocks EXPORT orthantTargets OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/orthant DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.hpp PATTERN cli EXCLUDE)
 install(TARGETS orthant RUNTIME)
 

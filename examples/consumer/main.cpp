@@ -2,12 +2,9 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/random.hpp"
 #include "orthant/comm/alone.hpp"
-#include "orthant/engine/engine.hpp"
-#include "orthant/engine/parameter_order.hpp"
+#include "orthant/engine/session.hpp"
 #include "orthant/model/graph.hpp"
-#include "orthant/model/init.hpp"
 #include "orthant/plan/plan.hpp"
-#include "orthant/schedule/schedule.hpp"
 
 #include <cstdint>
 #include <cstdio>
@@ -32,14 +29,6 @@ model::Graph make_network() {
   return builder.finish({.terms = {{.kind = model::LossKind::mean_squared_error}}});
 }
 
-void initialise(engine::Engine& engine, const model::Graph& graph) {
-  for (const schedule::ParameterBuffers& buffers : engine.schedule().parameters) {
-    std::vector<float> values(static_cast<std::size_t>(model::count(buffers.parameter)));
-    model::initialise(graph, buffers.parameter, /*seed=*/1, values);
-    engine::to_kernel_order(graph, buffers.parameter, buffers.shard, values, engine.floats(buffers.value));
-  }
-}
-
 // Each sample is noise around a level of its own, and the level is what the network shall find.
 void make_samples(std::uint64_t step, std::span<float> input, std::span<float> target) {
   const std::size_t sample_count = target.size(), sample_size = input.size() / sample_count;
@@ -54,18 +43,23 @@ void make_samples(std::uint64_t step, std::span<float> input, std::span<float> t
 
 void train() {
   const model::Graph graph = make_network();
-  const model::Optimizer optimizer{.kind = model::OptimizerKind::adam};
   comm::Alone alone;
-  engine::Engine engine(schedule::lower(graph, plan::serial_plan(graph), 0, {.optimizer = optimizer}), alone,
-                        {.threads = 2});
-  initialise(engine, graph);
+  // Kernels are measured once per machine, as the command does it, and remembered.
+  engine::Session session(graph, plan::serial_plan(graph), alone,
+                          {.lowering = {.optimizer = {.kind = model::OptimizerKind::adam}},
+                           .threads = 2,
+                           .kernels = {.measure = true, .cache_path = engine::choice_cache_path()}});
+  session.initialise_weights(/*seed=*/1);
+  engine::Engine& engine = session.engine();
   std::printf("%lld parameters, %lld bytes of memory\n", static_cast<long long>(model::parameter_count(graph)),
               static_cast<long long>(engine.placement().arena_bytes));
 
-  const schedule::Schedule& schedule = engine.schedule();
+  const int input = session.schedule().inputs.front().buffer, target = session.schedule().targets.front().buffer;
+  std::vector<float> inputs(engine.item_count(input)), targets(engine.item_count(target));
   for (int step = 1; step <= 100; ++step) {
-    make_samples(static_cast<std::uint64_t>(step), engine.floats(schedule.inputs.front().buffer),
-                 engine.floats(schedule.targets.front().buffer));
+    make_samples(static_cast<std::uint64_t>(step), inputs, targets);
+    engine.write(input, inputs);
+    engine.write(target, targets);
     engine.run({.step = step, .learning_rate = 0.01});
     if (step == 1 || step % 10 == 0) std::printf("step %3d loss %.6f\n", step, engine.losses().back());
   }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 namespace orthant::engine {
@@ -171,10 +172,23 @@ std::string Engine::implementation(int step) const {
   return std::holds_alternative<schedule::Start>(schedule_.steps[index].work) ? "start" : "finish";
 }
 
+std::size_t Engine::item_count(int buffer) const {
+  return static_cast<std::size_t>(schedule_.buffers[static_cast<std::size_t>(buffer)].bytes) / sizeof(float);
+}
+
+void Engine::read(int buffer, std::span<float> items) const {
+  assert(items.size() == item_count(buffer));
+  std::memcpy(items.data(), arena_->data() + placement_.offsets[static_cast<std::size_t>(buffer)], items.size_bytes());
+}
+
+void Engine::write(int buffer, std::span<const float> items) {
+  assert(items.size() == item_count(buffer));
+  std::memcpy(arena_->data() + placement_.offsets[static_cast<std::size_t>(buffer)], items.data(), items.size_bytes());
+}
+
 std::span<float> Engine::floats(int buffer) {
   const auto index = static_cast<std::size_t>(buffer);
-  return {reinterpret_cast<float*>(arena_->data() + placement_.offsets[index]),
-          static_cast<std::size_t>(schedule_.buffers[index].bytes) / sizeof(float)};
+  return {reinterpret_cast<float*>(arena_->data() + placement_.offsets[index]), item_count(buffer)};
 }
 
 std::span<std::int32_t> Engine::labels(int buffer) {

@@ -41,7 +41,12 @@ class Engine {
   /// The implementation that step i runs on; "start" or "finish" for messages.
   [[nodiscard]] std::string implementation(int step) const;
 
-  /// Memory of a buffer. Parameters are in the kernels' order: see parameter_order.hpp.
+  /// Copies all of a buffer out of the arena or into it; `items` has as many as the buffer. Parameters are in the
+  /// kernels' order: see parameter_order.hpp.
+  void read(int buffer, std::span<float> items) const;
+  void write(int buffer, std::span<const float> items);
+  [[nodiscard]] std::size_t item_count(int buffer) const;
+  /// The memory itself, for samples on their way in and predictions on their way out.
   [[nodiscard]] std::span<float> floats(int buffer);
   [[nodiscard]] std::span<std::int32_t> labels(int buffer);
   /// The loss of the last run: one number per term, then their weighted sum.

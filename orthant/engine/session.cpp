@@ -9,7 +9,6 @@
 #include "orthant/model/init.hpp"
 
 #include <utility>
-#include <vector>
 
 namespace orthant::engine {
 namespace {
@@ -45,8 +44,14 @@ void Session::initialise_weights(std::uint64_t seed) {
     if (buffers.value < 0) continue;
     values.resize(static_cast<std::size_t>(model::count(buffers.parameter)));
     model::initialise(graph_, buffers.parameter, seed, values);
-    to_kernel_order(graph_, buffers.parameter, buffers.shard, values, engine_->floats(buffers.value));
+    set_parameter(buffers, values);
   }
+}
+
+void Session::set_parameter(const schedule::ParameterBuffers& buffers, std::span<const float> whole) {
+  shard_.resize(engine_->item_count(buffers.value));
+  to_kernel_order(graph_, buffers.parameter, buffers.shard, whole, shard_);
+  engine_->write(buffers.value, shard_);
 }
 
 }  // namespace orthant::engine

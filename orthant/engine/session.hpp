@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace orthant::engine {
 
@@ -37,12 +39,15 @@ class Session {
 
   /// Gives every parameter its starting value, which depends on the seed and the parameter alone.
   void initialise_weights(std::uint64_t seed);
+  /// Sets this rank's shard of a parameter, one of the schedule's. `whole` is all of it, in the order of files.
+  void set_parameter(const schedule::ParameterBuffers& buffers, std::span<const float> whole);
 
  private:
   model::Graph graph_;
   comm::Comm* comm_;
   plan::Plan plan_;
   std::unique_ptr<Engine> engine_;
+  std::vector<float> shard_;  ///< of a parameter, on its way into the engine
 };
 
 }  // namespace orthant::engine

@@ -38,13 +38,14 @@ Evaluator::Evaluator(const model::Graph& graph, const plan::Plan& plan, comm::Co
                 .kernels = options.kernels,
                 .other_bytes = options.other_bytes}) {}
 
-void Evaluator::copy_weights(engine::Engine& from) {
+void Evaluator::copy_weights(const engine::Engine& from) {
   const auto& theirs = from.schedule().parameters;
   const auto& mine = engine().schedule().parameters;
   for (std::size_t i = 0; i < mine.size(); ++i) {
     if (mine[i].value < 0) continue;
-    const std::span<const float> values = from.floats(theirs[i].value);
-    std::copy(values.begin(), values.end(), engine().floats(mine[i].value).begin());
+    values_.resize(from.item_count(theirs[i].value));
+    from.read(theirs[i].value, values_);
+    engine().write(mine[i].value, values_);
   }
 }
 

@@ -24,7 +24,7 @@ class Evaluator {
   [[nodiscard]] engine::Session& session() { return session_; }
   [[nodiscard]] engine::Engine& engine() { return session_.engine(); }
   /// Takes the weights and running statistics of an engine for the same network and plan.
-  void copy_weights(engine::Engine& from);
+  void copy_weights(const engine::Engine& from);
 
   /// Collective. Runs all samples in order, a mini-batch at a time, the last one filled up with its last sample, and
   /// calls `visit` after each on all ranks.
@@ -36,7 +36,7 @@ class Evaluator {
   void load(const data::sets::Dataset& dataset, const EvaluatedBatch& batch);
 
   engine::Session session_;
-  std::vector<float> values_;  ///< a box that goes where memory has gaps
+  std::vector<float> values_;  ///< on their way into the engine: a parameter, or a box that goes where memory has gaps
 };
 
 }  // namespace orthant::train

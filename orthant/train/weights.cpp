@@ -78,11 +78,17 @@ void put_box(const tensor::Box& box, const tensor::Shape& whole, std::span<const
   });
 }
 
+std::vector<float> copy_of(const engine::Engine& engine, int buffer) {
+  std::vector<float> items(engine.item_count(buffer));
+  engine.read(buffer, items);
+  return items;
+}
+
 /// The items of a port, pixel by pixel.
-std::vector<float> packed(engine::Engine& engine, const schedule::Port& port) {
+std::vector<float> packed(const engine::Engine& engine, const schedule::Port& port) {
   std::vector<float> items;
   if (port.buffer < 0) return items;
-  const std::span<const float> memory = engine.floats(port.buffer);
+  const std::vector<float> memory = copy_of(engine, port.buffer);
   items.reserve(static_cast<std::size_t>(tensor::volume(port.layout.extents)));
   for_each_pixel(port.layout, [&](std::int64_t pixel) {
     const auto first = memory.begin() + pixel;
@@ -92,7 +98,7 @@ std::vector<float> packed(engine::Engine& engine, const schedule::Port& port) {
 }
 
 /// Collective. The boxes of all ranks as one tensor in the order of files, on rank 0.
-std::vector<float> collected(engine::Session& session, const std::vector<schedule::Port>& ports,
+std::vector<float> collected(const engine::Session& session, const std::vector<schedule::Port>& ports,
                              const tensor::Shape& shape) {
   std::vector<float> file;
   if (session.comm().rank() == 0) file.resize(static_cast<std::size_t>(tensor::volume(shape)));
@@ -126,12 +132,12 @@ bool speaks_for(const schedule::ParameterBuffers& entry, int buffer, int rank) {
 }
 
 /// Collective. Puts the shards of all ranks together on rank 0: `into` is the whole parameter there.
-void collect_parameter(engine::Session& session, const schedule::ParameterBuffers& entry, int buffer,
+void collect_parameter(const engine::Session& session, const schedule::ParameterBuffers& entry, int buffer,
                        std::span<float> into) {
   const model::Parameter& parameter = entry.parameter;
   const bool speaks = speaks_for(entry, buffer, session.comm().rank());
   if (session.comm().rank() != 0) {
-    if (speaks) comm::send(session.comm(), std::span<const float>(session.engine().floats(buffer)), 0);
+    if (speaks) comm::send(session.comm(), std::span<const float>(copy_of(session.engine(), buffer)), 0);
     return;
   }
   for (int rank = 0; rank < session.comm().size(); ++rank) {
@@ -139,19 +145,20 @@ void collect_parameter(engine::Session& session, const schedule::ParameterBuffer
     const plan::Shard shard = plan::shard_of(session.plan(), session.graph(), parameter, rank);
     const std::int64_t count = plan::count(parameter, shard);
     if (holders.empty() || holders.front() != rank || count == 0) continue;
+    std::vector<float> items;
     if (rank == 0) {
-      engine::to_file_order(session.graph(), parameter, shard, session.engine().floats(buffer), into);
-      continue;
+      items = copy_of(session.engine(), buffer);
+    } else {
+      items.resize(static_cast<std::size_t>(count));
+      comm::receive(session.comm(), std::span<float>(items), rank);
     }
-    std::vector<float> items(static_cast<std::size_t>(count));
-    comm::receive(session.comm(), std::span<float>(items), rank);
     engine::to_file_order(session.graph(), parameter, shard, items, into);
   }
 }
 
 /// Collective. Rank 0 writes the parameters that `buffer_of` gives a buffer on some rank, then `others`.
 template <class Wanted, class BufferOf>
-void save_parameters(engine::Session& session, const std::string& path, Wanted wanted, BufferOf buffer_of,
+void save_parameters(const engine::Session& session, const std::string& path, Wanted wanted, BufferOf buffer_of,
                      std::vector<data::formats::TensorSource> others,
                      const std::map<std::string, std::string>& metadata) {
   std::vector<data::formats::TensorSource> tensors;
@@ -186,19 +193,18 @@ void load_weights(engine::Session& session, const std::string& path) {
     if (parameter.value < 0) continue;
     values.resize(static_cast<std::size_t>(model::count(parameter.parameter)));
     file.read(name, values);
-    engine::to_kernel_order(graph, parameter.parameter, parameter.shard, values,
-                            session.engine().floats(parameter.value));
+    session.set_parameter(parameter, values);
   }
 }
 
-void save_weights(engine::Session& session, const std::string& path) {
+void save_weights(const engine::Session& session, const std::string& path) {
   save_parameters(
       session, path, [](const model::Parameter&) { return true; },
       [](const schedule::ParameterBuffers& entry) { return entry.value; }, {},
       {{"format", "pt"}, {"network", session.graph().name}});
 }
 
-void save_gradients(engine::Session& session, const std::string& path) {
+void save_gradients(const engine::Session& session, const std::string& path) {
   const schedule::Schedule& schedule = session.schedule();
   std::vector<data::formats::TensorSource> others;
   const bool input = comm::max(session.comm(), schedule.input_gradients.empty() ? 0 : 1) == 1;
@@ -212,7 +218,7 @@ void save_gradients(engine::Session& session, const std::string& path) {
       [](const schedule::ParameterBuffers& entry) { return entry.gradient; }, std::move(others), {});
 }
 
-void save_output(engine::Session& session, const std::string& path) {
+void save_output(const engine::Session& session, const std::string& path) {
   const tensor::Shape& shape = session.graph().nodes.back().shape;
   std::vector<float> items = collected(session, session.schedule().outputs, shape);
   if (session.comm().rank() != 0) return;

@@ -11,13 +11,13 @@ namespace orthant::train {
 void load_weights(engine::Session& session, const std::string& path);
 
 /// Collective. Rank 0 writes every parameter, in PyTorch's layout.
-void save_weights(engine::Session& session, const std::string& path);
+void save_weights(const engine::Session& session, const std::string& path);
 
 /// Collective. Rank 0 writes the gradient of every trainable parameter; also that of the network's source, as "input",
 /// if the schedule has it.
-void save_gradients(engine::Session& session, const std::string& path);
+void save_gradients(const engine::Session& session, const std::string& path);
 
 /// Collective. Rank 0 writes the network's output as tensor "output".
-void save_output(engine::Session& session, const std::string& path);
+void save_output(const engine::Session& session, const std::string& path);
 
 }  // namespace orthant::train

@@ -21,9 +21,11 @@ model::Graph two_layers() {
   return builder.finish({.terms = {{}}});
 }
 
-std::vector<float> parameter(engine::Session& session, std::size_t index) {
-  const std::span<const float> values = session.engine().floats(session.schedule().parameters[index].value);
-  return {values.begin(), values.end()};
+std::vector<float> parameter(const engine::Session& session, std::size_t index) {
+  const int buffer = session.schedule().parameters[index].value;
+  std::vector<float> values(session.engine().item_count(buffer));
+  session.engine().read(buffer, values);
+  return values;
 }
 
 TEST(Session, RunsThePlanThatItReturns) {
@@ -48,6 +50,21 @@ TEST(Session, WeightsStartFromTheSeedAlone) {
   EXPECT_EQ(parameter(a, 0), parameter(b, 0));
   b.initialise_weights(8);
   EXPECT_NE(parameter(a, 0), parameter(b, 0));
+}
+
+TEST(Session, BuffersAreReadAndWrittenAsCopies) {
+  const model::Graph graph = two_layers();
+  comm::Alone alone;
+  engine::Session session(graph, plan::serial_plan(graph), alone, {});
+  const int buffer = session.schedule().parameters[0].value;
+  std::vector<float> values(session.engine().item_count(buffer));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+
+  session.engine().write(buffer, values);
+  EXPECT_EQ(parameter(session, 0), values);
+  EXPECT_TRUE(std::equal(values.begin(), values.end(), session.engine().floats(buffer).begin()));
+  values[0] = -1;
+  EXPECT_EQ(parameter(session, 0)[0], 0);
 }
 
 TEST(Session, AllRanksRefuseTheSame) {

@@ -1,5 +1,7 @@
-// oneDNN builds small hash maps in every call of its execute function. The program therefore keeps freed blocks of
-// operator new of up to 512 bytes in a list per thread and size, so that a steady training step never reaches malloc.
+// oneDNN builds small hash maps in every call of its execute function. Programs that link this object keep freed blocks
+// of operator new of up to 512 bytes in a list per thread and size, so that a steady training step never reaches
+// malloc. It is an object of its own because operator new belongs to the whole program: a library must not replace it
+// unasked.
 
 #include <array>
 #include <cstddef>
