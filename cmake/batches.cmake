@@ -43,7 +43,8 @@ orthant_batch(schedule analysis emitter exchanges fusion parameters passes place
 orthant_batch(schedule lower lowering ops/cellwise ops/contraction ops/loss ops/norm ops/pool ops/shape)
 orthant_batch(schedule byte_set footprints verify verify_exchanges verify_memory verify_ranks verify_structure)
 orthant_batch(kernels conv conv_error dense/dense matrix/conv matrix/patches matrix/weights winograd/conv
-  winograd/correlation winograd/narrow winograd/stretches winograd/tiling)
+  winograd/correlation winograd/narrow winograd/stretches winograd/tiling
+  winograd/transformed_weights)
 orthant_batch(kernels direct/conv direct/correlation direct/geometry direct/rows instruction_set machine onednn/call
   onednn/conv)
 orthant_batch(kernels elementwise/bias_gradient elementwise/permuting_copy elementwise/dropout elementwise/fill lines

@@ -84,11 +84,57 @@ std::unique_ptr<Primitive> make(Algorithm algorithm, const ConvTask& task, int t
   return nullptr;
 }
 
+/// The same convolution on weights as they are.
+ConvTask unprepared(ConvTask task) {
+  task.prepared_bytes = 0;
+  return task;
+}
+
+[[noreturn]] void refuse(Algorithm algorithm) {
+  base::fail(base::Exit::does_not_fit, "{} cannot run this convolution here; choose another algorithm",
+             model::name_of(algorithm));
+}
+
+/// The algorithm that the task names, or the first by the rule that can run it.
+Algorithm chosen(const ConvTask& task, int threads) {
+  if (task.algorithm != Algorithm::automatic) {
+    if (!make(task.algorithm, task, threads)) refuse(task.algorithm);
+    return task.algorithm;
+  }
+  for (const Algorithm algorithm : by_rule(task)) {
+    if (make(algorithm, task, threads)) return algorithm;
+  }
+  return Algorithm::direct;
+}
+
+PreparedWeights prepared_by(Algorithm algorithm, const ConvTask& task, int threads) {
+  if (task.pass == Pass::backward_weights) return {};
+  if (algorithm == Algorithm::winograd) return winograd::prepared_weights(task);
+  if (algorithm == Algorithm::onednn) return onednn::prepared_weights(task, threads);
+  return {};
+}
+
+/// The algorithm of a task with prepared weights.
+Algorithm prepared_algorithm(const ConvTask& task, int threads) {
+  const Algorithm algorithm = chosen(unprepared(task), threads);
+  const std::int64_t bytes = prepared_by(algorithm, unprepared(task), threads).bytes;
+  if (bytes != task.prepared_bytes || bytes == 0) {
+    base::fail(base::Exit::internal, "a convolution by {} got {} bytes of prepared weights; its kernel takes {}",
+               model::name_of(algorithm), task.prepared_bytes, bytes);
+  }
+  return algorithm;
+}
+
 }  // namespace
 
 std::vector<ConvCandidate> conv_candidates(const ConvTask& task, int threads) {
   limit_instructions();
   std::vector<ConvCandidate> candidates;
+  if (task.prepared_bytes != 0) {
+    const Algorithm algorithm = prepared_algorithm(task, threads);
+    candidates.push_back({algorithm, make(algorithm, task, threads)});
+    return candidates;
+  }
   for (const Algorithm algorithm : preference(task)) {
     if (auto primitive = make(algorithm, task, threads)) {
       candidates.push_back({algorithm, std::move(primitive)});
@@ -98,16 +144,28 @@ std::vector<ConvCandidate> conv_candidates(const ConvTask& task, int threads) {
 }
 
 std::unique_ptr<Primitive> make_conv(const ConvTask& task, int threads) {
+  if (task.prepared_bytes != 0) return make(prepared_algorithm(task, threads), task, threads);
   if (task.algorithm != Algorithm::automatic) {
     auto primitive = make(task.algorithm, task, threads);
-    if (primitive) return primitive;
-    base::fail(base::Exit::does_not_fit, "{} cannot run this convolution here; choose another algorithm",
-               model::name_of(task.algorithm));
+    if (!primitive) refuse(task.algorithm);
+    return primitive;
   }
   for (const Algorithm algorithm : by_rule(task)) {
     if (auto primitive = make(algorithm, task, threads)) return primitive;
   }
   return nullptr;  // not reached: direct never refuses
+}
+
+PreparedWeights prepared_weights(const ConvTask& task, int threads) {
+  limit_instructions();
+  return prepared_by(chosen(unprepared(task), threads), unprepared(task), threads);
+}
+
+std::unique_ptr<Primitive> make_prepare_weights(const model::PrepareWeightsTask& task, int threads) {
+  if (prepared_algorithm(task.conv, threads) == Algorithm::winograd) {
+    return winograd::make_prepare_weights(task.conv, threads);
+  }
+  return onednn::make_prepare_weights(task.conv, threads);
 }
 
 }  // namespace orthant::kernels

@@ -6,6 +6,7 @@
 
 namespace orthant::kernels {
 std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, int threads);
+std::unique_ptr<Primitive> make_prepare_weights(const model::PrepareWeightsTask& task, int threads);
 }  // namespace orthant::kernels
 
 namespace orthant::kernels::dense {

@@ -10,6 +10,7 @@ struct Factory {
   int threads;
 
   auto operator()(const model::ConvTask& task) const { return make_conv(task, threads); }
+  auto operator()(const model::PrepareWeightsTask& task) const { return make_prepare_weights(task, threads); }
   auto operator()(const model::DenseTask& task) const { return dense::make_dense(task, threads); }
   auto operator()(const model::PoolTask& task) const { return pool::make_pool(task, threads); }
   auto operator()(const model::NormSumsTask& task) const { return norm::make_norm_sums(task, threads); }

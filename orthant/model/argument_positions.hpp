@@ -26,6 +26,9 @@ namespace conv_backward_weights {
 inline constexpr Position src{0, "src"}, diff_dst{1, "diff_dst"}, diff_weights{2, "diff_weights"},
     diff_bias{3, "diff_bias"};
 }
+namespace prepare_weights {
+inline constexpr Position weights{0, "weights"}, prepared{1, "prepared"};
+}
 
 namespace pool_forward {
 inline constexpr Position src{0, "src"}, dst{1, "dst"}, argmax{2, "argmax"};

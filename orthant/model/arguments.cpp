@@ -88,10 +88,19 @@ List contraction(const T& task, Argument src, std::int64_t weight_count) {
           {at::diff_bias, gradient, bias, float32, required_if(task.bias)}};
 }
 
+std::int64_t weight_count(const ConvTask& task) {
+  return base::checked_product({tensor::taps(task.window), task.src.extents.c / task.groups, task.dst.extents.c});
+}
+std::int64_t prepared_count(const ConvTask& task) { return task.prepared_bytes / bytes_of(float32); }
+
 List list_of(const ConvTask& task) {
-  const std::int64_t weights =
-      base::checked_product({tensor::taps(task.window), task.src.extents.c / task.groups, task.dst.extents.c});
+  const std::int64_t weights = task.prepared_bytes > 0 ? prepared_count(task) : weight_count(task);
   return contraction(task, through_window({}, task.window, task.src, task.dst), weights);
+}
+
+List list_of(const PrepareWeightsTask& task) {
+  return {{at::prepare_weights::weights, read, items(weight_count(task.conv))},
+          {at::prepare_weights::prepared, write, items(prepared_count(task.conv))}};
 }
 
 List list_of(const DenseTask& task) {

@@ -47,7 +47,12 @@ std::string text_of(const Loss& loss) {
 std::string text_of(const ConvTask& task) {
   return fmt::format("{} {} src {} dst {} {} groups {}{}{}", name_of(task.pass), model::name_of(task.activation.kind),
                      text_of(task.src), text_of(task.dst), text_of(task.window), task.groups, flag("bias", task.bias),
-                     flag("accumulate", task.accumulate));
+                     flag("accumulate", task.accumulate)) +
+         flag("prepared", task.prepared_bytes > 0);
+}
+
+std::string text_of(const PrepareWeightsTask& task) {
+  return fmt::format("prepare_weights {} {}", model::name_of(task.conv.algorithm), text_of(task.conv));
 }
 
 std::string text_of(const DenseTask& task) {

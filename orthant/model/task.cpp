@@ -17,6 +17,7 @@ struct Flops {
     return checked_product({2, task.dst.extents.n, task.dst.extents.c, task.src.extents.c});
   }
   // Bound by memory, not by arithmetic.
+  std::int64_t operator()(const PrepareWeightsTask&) const { return 0; }
   std::int64_t operator()(const PoolTask&) const { return 0; }
   std::int64_t operator()(const NormSumsTask&) const { return 0; }
   std::int64_t operator()(const NormTask&) const { return 0; }

@@ -46,6 +46,15 @@ struct ConvTask {
   bool accumulate = false;  ///< backward_weights: diff_weights and diff_bias are added to what they hold
   tensor::Layout src{}, dst{};
   Algorithm algorithm = Algorithm::automatic;
+  /// If not zero, the weights argument is what a PrepareWeightsTask wrote, and has so many bytes.
+  std::int64_t prepared_bytes = 0;
+};
+
+/// Brings weights into the form in which the kernel of `conv` reads them (Winograd's transform, oneDNN's reorder), once
+/// for all calls on the same weights. `conv` is a forward or backward_data task with prepared_bytes as
+/// kernels::prepared_weights gives them.      weights, prepared
+struct PrepareWeightsTask {
+  ConvTask conv;
 };
 
 /// dst[n][o] = activation(sum_i src[n][i] * weights[o][i] + bias[o]). Layouts have d = h = w = 1.
@@ -228,9 +237,9 @@ struct UpdateTask {
   int arrived = 0;
 };
 
-using Task =
-    std::variant<ConvTask, DenseTask, PoolTask, NormSumsTask, NormTask, ActivationTask, SoftmaxTask, CopyTask, FillTask,
-                 AddTask, DropoutTask, BiasGradientTask, LossSumsTask, LossTask, SumTask, UpdateTask>;
+using Task = std::variant<ConvTask, PrepareWeightsTask, DenseTask, PoolTask, NormSumsTask, NormTask, ActivationTask,
+                          SoftmaxTask, CopyTask, FillTask, AddTask, DropoutTask, BiasGradientTask, LossSumsTask,
+                          LossTask, SumTask, UpdateTask>;
 
 /// Floating-point operations of a task (a multiply-add is two): convolutions and dense layers exactly, the rest
 /// as zero.

@@ -10,6 +10,7 @@ namespace {
 /// One overload per task, so that a new one does not compile without its name.
 struct TaskName {
   const char* operator()(const model::ConvTask&) const { return "conv"; }
+  const char* operator()(const model::PrepareWeightsTask&) const { return "prepare_weights"; }
   const char* operator()(const model::DenseTask&) const { return "dense"; }
   const char* operator()(const model::PoolTask&) const { return "pool"; }
   const char* operator()(const model::NormSumsTask&) const { return "norm_sums"; }

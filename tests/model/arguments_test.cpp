@@ -37,6 +37,10 @@ std::vector<Task> all_tasks() {
                                   .accumulate = flag,
                                   .src = large,
                                   .dst = small});
+      const ConvTask prepared{
+          .pass = pass, .window = halving, .src = large, .dst = small, .prepared_bytes = flag ? 4096 : 0};
+      if (pass != backward_weights) tasks.emplace_back(prepared);
+      if (pass != backward_weights && flag) tasks.emplace_back(PrepareWeightsTask{prepared});
       tasks.emplace_back(DenseTask{.pass = pass, .bias = flag, .accumulate = flag, .src = row, .dst = other_row});
     }
   }

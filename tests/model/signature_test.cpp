@@ -57,6 +57,8 @@ TEST(Signature, TellsTasksApart) {
       PoolTask{.src = layout, .dst = layout},
       PoolTask{.kind = PoolKind::average, .src = layout, .dst = layout},
       PoolTask{.kind = PoolKind::average, .count_include_pad = false, .src = layout, .dst = layout},
+      ConvTask{.src = layout, .dst = layout, .prepared_bytes = 64},
+      PrepareWeightsTask{ConvTask{.src = layout, .dst = layout, .prepared_bytes = 64}},
       NormSumsTask{.x = layout},
       NormSumsTask{.pass = Pass::backward_data, .x = layout},
       NormSumsTask{.pass = Pass::backward_data, .x = layout, .diff_y2 = layout},

@@ -31,8 +31,16 @@ std::vector<Argument> bilinear(const T& task, std::int64_t weight_count) {
           {"diff_bias", gradient, bias}};
 }
 
+std::int64_t weights_of(const model::ConvTask& task) {
+  return tensor::taps(task.window) * task.src.extents.c * task.dst.extents.c / task.groups;
+}
+
 std::vector<Argument> list_arguments(const model::ConvTask& task) {
-  return bilinear(task, tensor::taps(task.window) * task.src.extents.c * task.dst.extents.c / task.groups);
+  return bilinear(task, task.prepared_bytes == 0 ? weights_of(task) : task.prepared_bytes / 4);
+}
+
+std::vector<Argument> list_arguments(const model::PrepareWeightsTask& task) {
+  return {{"weights", read, list(weights_of(task.conv))}, {"prepared", write, list(task.conv.prepared_bytes / 4)}};
 }
 
 std::vector<Argument> list_arguments(const model::DenseTask& task) {

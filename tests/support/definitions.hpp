@@ -10,6 +10,9 @@ using Arguments = std::span<Numbers* const>;
 
 /// One definition per task. `before` has the old contents (empty for null), `now` receives the results.
 void define(const model::ConvTask& task, const Before& before, Arguments now);
+/// The form of prepared weights is the kernels' own. Here they are the weights followed by zeros: a convolution that
+/// reads them finds the weights where it looks for them.
+void define(const model::PrepareWeightsTask& task, const Before& before, Arguments now);
 void define(const model::DenseTask& task, const Before& before, Arguments now);
 void define(const model::PoolTask& task, const Before& before, Arguments now);
 void define(const model::NormSumsTask& task, const Before& before, Arguments now);

@@ -87,6 +87,12 @@ void define_bilinear(const Task& task, const Before& before, Arguments now) {
 
 void define(const model::ConvTask& task, const Before& before, Arguments now) { define_bilinear(task, before, now); }
 
+void define(const model::PrepareWeightsTask&, const Before& before, Arguments now) {
+  const Numbers& weights = before[0];
+  std::fill(now[1]->begin(), now[1]->end(), 0.0);
+  std::copy(weights.begin(), weights.end(), now[1]->begin());
+}
+
 void define(const model::DenseTask& task, const Before& before, Arguments now) { define_bilinear(task, before, now); }
 
 }  // namespace orthant::test

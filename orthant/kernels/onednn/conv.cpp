@@ -1,4 +1,5 @@
 #include "orthant/kernels/conv.hpp"
+#include "orthant/base/format.hpp"
 #include "orthant/kernels/instruction_set.hpp"
 #include "orthant/kernels/onednn/call.hpp"
 
@@ -117,10 +118,23 @@ BackwardWeights::primitive_desc describe_backward_weights(const Problem& p, cons
   return {operation, attr, engine, describe_forward(p, attr, engine)};
 }
 
-/// The primitive wants the weights in an order of its own: they are copied to (or from) scratch, behind the scratchpad.
+/// What tells one memory order from another.
+std::string order_text(const memory::desc& memory) {
+  const dnnl_memory_desc_t& data = memory.data;
+  const dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
+  std::string text;
+  for (int i = 0; i < data.ndims; ++i)
+    text += fmt::format(" {}/{} stride {}", data.dims[i], data.padded_dims[i], blocking.strides[i]);
+  for (int i = 0; i < blocking.inner_nblks; ++i)
+    text += fmt::format(" block {} of dim {}", blocking.inner_blks[i], blocking.inner_idxs[i]);
+  return text + fmt::format(" extra {}", data.extra.flags);
+}
+
+/// The primitive wants the weights in an order of its own. Unless they are prepared, they are copied to (or from)
+/// scratch, behind the scratchpad.
 class OnednnConv final : public Primitive {
  public:
-  OnednnConv(const ConvTask& task, int threads) : threads_(threads) {
+  OnednnConv(const ConvTask& task, int threads) : threads_(threads), prepared_(task.prepared_bytes > 0) {
     const Problem problem = describe(task);
     switch (task.pass) {
       case Pass::forward: create_forward(problem, task); break;
@@ -132,14 +146,23 @@ class OnednnConv final : public Primitive {
   /// False if there is no fast implementation; then the primitive must not be executed.
   [[nodiscard]] bool created() const { return !name_.empty(); }
   [[nodiscard]] std::string name() const override { return name_; }
-  [[nodiscard]] std::int64_t scratch_bytes() const override { return scratchpad_bytes_ + weights_bytes_; }
+  [[nodiscard]] std::int64_t scratch_bytes() const override {
+    return scratchpad_bytes_ + (prepared_ ? 0 : weights_.bytes);
+  }
+  /// In the order that the primitive wants.
+  [[nodiscard]] const PreparedWeights& weights() const { return weights_; }
+
+  void prepare(void* ours, void* theirs) const {
+    const TeamScope team(threads_);
+    reorder_.run(stream_, std::array{ours, theirs});
+  }
 
   void execute(const Context& /*context*/, std::span<void* const> arguments, void* scratch) override {
     const TeamScope team(threads_);
     std::array<void*, 5> data{};
     for (std::size_t i = 0; i < arguments.size(); ++i) data[i] = static_cast<float*>(arguments[i]) + offsets_[i];
     data[arguments.size()] = scratch;
-    if (weights_bytes_ == 0) return main_.run(stream_, data);
+    if (prepared_ || weights_.bytes == 0) return main_.run(stream_, data);
 
     void* ours = arguments[weights_at_];
     void* theirs = static_cast<std::byte*>(scratch) + scratchpad_bytes_;
@@ -210,10 +233,11 @@ class OnednnConv final : public Primitive {
   void reorder_weights(const memory::desc& ours, const memory::desc& theirs) {
     if (ours == theirs) return;
     reorder_ = weights_are_written_ ? make_reorder(engine_, theirs, ours) : make_reorder(engine_, ours, theirs);
-    weights_bytes_ = padded_bytes(theirs.get_size());
+    weights_ = {.bytes = padded_bytes(theirs.get_size()), .form = "onednn" + order_text(theirs)};
   }
 
   int threads_;
+  bool prepared_;
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};
   Call main_, reorder_;
@@ -222,7 +246,22 @@ class OnednnConv final : public Primitive {
   bool weights_are_written_ = false;
   std::string name_;
   std::int64_t scratchpad_bytes_ = 0;
-  std::int64_t weights_bytes_ = 0;
+  PreparedWeights weights_;
+};
+
+/// Runs the reorder of a convolution's weights only.
+class PrepareWeights final : public Primitive {
+ public:
+  explicit PrepareWeights(std::unique_ptr<OnednnConv> conv) : conv_(std::move(conv)) {}
+
+  [[nodiscard]] std::string name() const override { return "reorder:" + conv_->name(); }
+
+  void execute(const Context& /*context*/, std::span<void* const> arguments, void* /*scratch*/) override {
+    conv_->prepare(arguments[at::prepare_weights::weights], arguments[at::prepare_weights::prepared]);
+  }
+
+ private:
+  std::unique_ptr<OnednnConv> conv_;
 };
 
 /// oneDNN 2.6.3 writes past its scratchpad there.
@@ -245,9 +284,8 @@ bool overflows_counters(const ConvTask& task) {
   return cells > most || static_cast<double>(task.src.extents.n) * planes > most;
 }
 
-}  // namespace
-
-std::unique_ptr<Primitive> make_conv(const ConvTask& task, int threads) {
+/// Null where oneDNN has no fast implementation, or must not be asked for one.
+std::unique_ptr<OnednnConv> create(const ConvTask& task, int threads) {
   limit_instructions();
   if (!tensor::is_dense(task.src) || !tensor::is_dense(task.dst) || !uses_all_of_src(task)) return nullptr;
   if (task.accumulate || overruns_scratchpad(task) || overflows_counters(task)) return nullptr;
@@ -259,6 +297,16 @@ std::unique_ptr<Primitive> make_conv(const ConvTask& task, int threads) {
     // No implementation at all: the same answer as no fast one.
   }
   return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<Primitive> make_conv(const ConvTask& task, int threads) { return create(task, threads); }
+
+PreparedWeights prepared_weights(const ConvTask& task, int threads) { return create(task, threads)->weights(); }
+
+std::unique_ptr<Primitive> make_prepare_weights(const ConvTask& task, int threads) {
+  return std::make_unique<PrepareWeights>(create(task, threads));
 }
 
 }  // namespace orthant::kernels::onednn

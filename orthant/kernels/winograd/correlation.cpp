@@ -1,13 +1,13 @@
 #include "orthant/kernels/correlation.hpp"
 #include "orthant/kernels/direct/tiles.hpp"
 #include "orthant/kernels/machine.hpp"
-#include "orthant/kernels/matrix/tiles.hpp"
 #include "orthant/kernels/rounding.hpp"
 #include "orthant/kernels/simd.hpp"
 #include "orthant/kernels/team.hpp"
 #include "orthant/kernels/winograd/conv.hpp"
 #include "orthant/kernels/winograd/scratch.hpp"
 #include "orthant/kernels/winograd/tiling.hpp"
+#include "orthant/kernels/winograd/transformed_weights.hpp"
 
 #include <algorithm>
 
@@ -33,20 +33,12 @@ class Correlation final : public Primitive {
   struct Thread;
   struct Item;
   struct BlockedTiling;
-  /// Output channels that are computed together, in all tiles; whole vectors.
-  struct Outputs {
-    std::int64_t first = 0, count = 0;
-  };
-  void transform_weights(const float* weights, const Outputs& outputs, float* transformed, float* transposed,
-                         int thread, int team) const;
-  void transpose(const float* weights, std::int64_t channels, std::int64_t columns, float* transposed) const;
+  const float* block_weights(const float* weights, const Outputs& block, float* memory) const;
   const BlockedTiling& add_part(const SubTiling& added);
   void run(const Thread& memory, const Item& item) const;
   void multiply(const Thread& memory, const Item& item, std::int64_t in_first) const;
   void multiply_panel(direct::TileCall call, std::int64_t tiles, std::int64_t vectors, const float* next) const;
-  [[nodiscard]] bool is_backward() const { return pass_ == model::Pass::backward_data; }
   [[nodiscard]] Item item_at(std::int64_t index, const Outputs& outputs) const;
-  [[nodiscard]] std::int64_t panel_offset(std::int64_t group, int point, const Outputs& outputs, std::int64_t o) const;
 
   Tiling tiling_;  ///< of the whole
   model::Pass pass_;
@@ -54,10 +46,11 @@ class Correlation final : public Primitive {
   float slope_;
   int threads_;
   std::int64_t groups_, in_, out_;  ///< channels per group
-  int points_;
   direct::Tiles tiles_;
-  std::int64_t lanes_, panel_, padded_out_;
-  std::int64_t most_in_, most_out_;  ///< channels at a time; those of the output are a multiple of the panel
+  TransformedWeights weights_;
+  bool prepared_;  ///< the weights argument is transformed
+  std::int64_t lanes_, panel_;
+  std::int64_t most_in_, most_out_;  ///< channels at a time
   std::int64_t in_row_;              ///< floats from tile to tile
   std::vector<BlockedTiling> parts_;
   std::int64_t blocks_ = 0;  ///< of all parts
@@ -93,8 +86,7 @@ struct Correlation::Item {
   Outputs outputs{};
 };
 
-constexpr std::int64_t skew = 16;             // floats between points, so that they do not fall into one cache set
-constexpr std::int64_t transposed_rows = 64;  // reduction channels that are transposed at a time
+constexpr std::int64_t skew = 16;  // floats between points, so that they do not fall into one cache set
 
 /// `channels` of input and output are at a tile's points; a register tile has `rows` tiles.
 Blocking choose_blocking(const Tiling& tiling, std::int64_t channels, std::int64_t rows, std::int64_t threads) {
@@ -112,33 +104,31 @@ Blocking choose_blocking(const Tiling& tiling, std::int64_t channels, std::int64
 }
 
 Correlation::Correlation(const model::ConvTask& task, int threads)
-    : tiling_(task.pass == model::Pass::forward ? forward_tiling(task) : backward_data_tiling(task)),
+    : tiling_(correlation_tiling(task)),
       pass_(task.pass),
-      bias_(task.bias && !is_backward()),
+      bias_(task.bias && pass_ == model::Pass::forward),
       slope_(slope_of(task.activation)),
       threads_(threads),
       groups_(task.groups),
       in_(tiling_.src.extents.c / groups_),
       out_(tiling_.dst.extents.c / groups_),
-      points_(tiling_.points()),
       tiles_(direct::correlation_tiles()),
-      lanes_(tiles_.lanes),
-      panel_(lanes_ * (tiles_.rows[3] >= 6 ? 4 : 2)),
-      padded_out_(round_up(out_, lanes_)) {
-  const std::int64_t most_channels = points_ == max_points ? 128 : 256;
-  most_in_ = std::min(in_, most_channels);
-  most_out_ = std::min(round_up(out_, panel_), round_up(most_channels, panel_));
-  in_row_ = round_up(most_in_, lanes_);
+      weights_(task, tiling_),
+      prepared_(task.prepared_bytes > 0),
+      lanes_(weights_.lanes()),
+      panel_(weights_.panel()),
+      most_in_(weights_.most_in()),
+      most_out_(weights_.most_out()),
+      in_row_(round_up(most_in_, lanes_)) {
   std::int64_t in_floats = 0, out_floats = 0;
   for (const SubTiling& part : cut_off_planes(tiling_)) {
     const BlockedTiling& added = add_part(part);
     in_floats = std::max(in_floats, added.tiling.points() * added.in_point);
     out_floats = std::max(out_floats, added.tiling.points() * added.out_point);
   }
-  const std::int64_t weights = groups_ * points_ * in_ * std::min(most_out_, padded_out_);
-  fetches_ = weights * static_cast<std::int64_t>(sizeof(float)) > second_level_cache_bytes() / 4;
-  weights_at_ = scratch_.shared(weights);
-  transposed_at_ = scratch_.per_thread(is_backward() ? tiling_.taps() * transposed_rows * panel_ : 0, threads);
+  fetches_ = weights_.block_floats() * static_cast<std::int64_t>(sizeof(float)) > second_level_cache_bytes() / 4;
+  weights_at_ = scratch_.shared(prepared_ ? 0 : weights_.block_floats());
+  transposed_at_ = scratch_.per_thread(prepared_ ? 0 : weights_.thread_floats(), threads);
   in_points_at_ = scratch_.per_thread(in_floats, threads);
   out_points_at_ = scratch_.per_thread(out_floats, threads);
   zeros_at_ = scratch_.shared(round_up(in_, lanes_));
@@ -146,63 +136,13 @@ Correlation::Correlation(const model::ConvTask& task, int threads)
 }
 
 const Correlation::BlockedTiling& Correlation::add_part(const SubTiling& added) {
-  const int rows = tiles_.rows[static_cast<std::size_t>(std::min(panel_, padded_out_) / lanes_ - 1)];
+  const int rows = tiles_.rows[static_cast<std::size_t>(std::min(panel_, weights_.padded_out()) / lanes_ - 1)];
   BlockedTiling part{.tiling = added.tiling, .points = added.points};
   part.blocking = choose_blocking(part.tiling, most_in_ + most_out_, rows, threads_);
   part.in_point = part.blocking.tiles * in_row_ + skew;
   part.out_point = part.blocking.tiles * most_out_ + skew;
   blocks_ += part.blocking.blocks;
   return parts_.emplace_back(std::move(part));
-}
-
-/// Where the panel from output o of `outputs` on begins: [group][point][panel][in][lanes of the panel].
-std::int64_t Correlation::panel_offset(std::int64_t group, int point, const Outputs& outputs, std::int64_t o) const {
-  return ((group * points_ + point) * outputs.count + o) * in_;
-}
-
-/// `weights` is [group][tap][in][out] of the task: backward_data's are transposed by the way, and its taps mirrored.
-void Correlation::transform_weights(const float* weights, const Outputs& outputs, float* transformed, float* transposed,
-                                    int thread, int team) const {
-  const std::int64_t taps = tiling_.taps();
-  const std::int64_t strips = ceil_div(in_, transposed_rows);
-  for (std::int64_t item = share(groups_ * strips, thread, team); item < share(groups_ * strips, thread + 1, team);
-       ++item) {
-    const std::int64_t group = item / strips;
-    const std::int64_t c = item % strips * transposed_rows;
-    const std::int64_t count = std::min(transposed_rows, in_ - c);
-    for (std::int64_t o = 0; o < outputs.count; o += panel_) {
-      const std::int64_t width = std::min(panel_, outputs.count - o);
-      const std::int64_t first = outputs.first + o;
-      MapCall call{.in = weights + (group * taps * in_ + c) * out_ + first,
-                   .in_strides = tiling_.tap_strides(in_ * out_),
-                   .out = transformed + panel_offset(group, 0, outputs, o) + c * width,
-                   .out_strides = tiling_.point_strides(outputs.count * in_),
-                   .channels = std::min(panel_, out_ - first),
-                   .boxes = count,
-                   .in_next = out_,
-                   .out_next = width};
-      if (is_backward()) {
-        transpose(weights + (group * taps * out_ + first) * in_ + c, count, call.channels, transposed);
-        call.in = transposed + (taps - 1) * transposed_rows * panel_;
-        call.in_strides = tiling_.tap_strides(-transposed_rows * panel_);
-        call.in_next = panel_;
-      }
-      tiling_.maps.weights_to_points(call);
-    }
-  }
-}
-
-/// A few reduction channels of one panel, all taps: [tap][transposed_rows][panel].
-void Correlation::transpose(const float* weights, std::int64_t channels, std::int64_t columns,
-                            float* transposed) const {
-  for (std::int64_t tap = 0; tap < tiling_.taps(); ++tap) {
-    matrix::pack_transposed({.from = weights + tap * out_ * in_,
-                             .step = in_,
-                             .depth = channels,
-                             .columns = columns,
-                             .to = transposed + tap * transposed_rows * panel_,
-                             .panel = panel_});
-  }
 }
 
 /// One panel of one point, all tiles of the block. `next` is the panel that comes after it.
@@ -229,7 +169,7 @@ void Correlation::multiply(const Thread& memory, const Item& item, std::int64_t 
   const auto width_at = [&](std::int64_t o) { return std::min(panel_, item.outputs.count - o); };
   const BlockedTiling& part = item.part;
   const auto panel_at = [&](std::size_t p, std::int64_t o) {
-    return memory.weights + panel_offset(item.group, part.points[p], item.outputs, o) + in_first * width_at(o);
+    return memory.weights + weights_.panel_offset(item.group, part.points[p], item.outputs, o) + in_first * width_at(o);
   };
   for (std::size_t p = 0; p < part.points.size(); ++p) {
     const auto index = static_cast<std::int64_t>(p);
@@ -283,21 +223,28 @@ Correlation::Item Correlation::item_at(std::int64_t index, const Outputs& output
           .outputs = outputs};
 }
 
+/// The transformed weights of a block: prepared ones, or those that are transformed to scratch memory here.
+const float* Correlation::block_weights(const float* weights, const Outputs& block, float* memory) const {
+  if (prepared_) return weights + weights_.block_offset(block);
+  run_team(threads_, [&](int thread, int team) {
+    float* own = scratch_.of_thread(memory, transposed_at_, thread);
+    weights_.transform(weights, block, memory + weights_at_, own, thread, team);
+  });
+  return memory + weights_at_;
+}
+
 void Correlation::execute(const Context&, std::span<void* const> arguments, void* scratch) {
   const CorrelationArguments given = correlation_arguments(pass_, arguments);
   auto* memory = static_cast<float*>(scratch);
   std::fill_n(memory + zeros_at_, round_up(in_, lanes_), 0.0F);
-  for (Outputs outputs{0, 0}; outputs.first < padded_out_; outputs.first += most_out_) {
-    outputs.count = std::min(most_out_, padded_out_ - outputs.first);
-    run_team(threads_, [&](int thread, int team) {
-      transform_weights(given.weights, outputs, memory + weights_at_,
-                        scratch_.of_thread(memory, transposed_at_, thread), thread, team);
-    });
+  for (std::int64_t first = 0; first < weights_.padded_out(); first += most_out_) {
+    const Outputs outputs = weights_.block_at(first);
+    const float* weights = block_weights(given.weights, outputs, memory);
     run_team(threads_, [&](int thread, int team) {
       const Thread own{.src = given.src,
                        .bias = given.bias,
                        .dst = given.dst,
-                       .weights = memory + weights_at_,
+                       .weights = weights,
                        .in_points = scratch_.of_thread(memory, in_points_at_, thread),
                        .out_points = scratch_.of_thread(memory, out_points_at_, thread),
                        .zeros = memory + zeros_at_,

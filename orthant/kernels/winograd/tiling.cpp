@@ -213,6 +213,10 @@ Tiling backward_data_tiling(const model::ConvTask& task) {
   return make_tiling(task.dst, task.src, task.window, pad);
 }
 
+Tiling correlation_tiling(const model::ConvTask& task) {
+  return task.pass == model::Pass::forward ? forward_tiling(task) : backward_data_tiling(task);
+}
+
 std::vector<SubTiling> cut_off_planes(const Tiling& tiling) {
   SubTiling most{.tiling = tiling, .points = {}};
   most.points.resize(static_cast<std::size_t>(tiling.points()));

@@ -43,6 +43,8 @@ struct Tiling {
 /// `src` and `dst` of the convolution to run; backward_data swaps them and mirrors the padding.
 Tiling forward_tiling(const model::ConvTask& task);
 Tiling backward_data_tiling(const model::ConvTask& task);
+/// That of the task's pass, forward or backward_data.
+Tiling correlation_tiling(const model::ConvTask& task);
 
 /// Tiles of a part of dst, and what their points are among those of the whole: weights are transformed once.
 struct SubTiling {
