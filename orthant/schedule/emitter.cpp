@@ -55,23 +55,22 @@ Step Emitter::make_step(int node, const std::string& what, model::Task task, std
 }
 
 void Emitter::emit(Step step) {
-  if (step.scratch_bytes == Step::unknown_bytes) step.scratch_bytes = scratch_bytes(step);
+  const auto* task = std::get_if<model::Task>(&step.work);
+  if (task && step.scratch_bytes == Step::unknown_bytes)
+    step.scratch_bytes = needs(step.node, step.name, *task).scratch_bytes;
   schedule_.steps.push_back(std::move(step));
 }
 
-/// Errors name the step.
-std::int64_t Emitter::scratch_bytes(const Step& step) const {
-  const auto* task = std::get_if<model::Task>(&step.work);
-  if (!task) return 0;
+KernelNeeds Emitter::needs(int node, const std::string& step, const model::Task& task) const {
   if (!options_.needs) {
-    const auto* conv = std::get_if<model::ConvTask>(task);
+    const auto* conv = std::get_if<model::ConvTask>(&task);
     const bool chosen = conv && conv->algorithm != model::Algorithm::automatic;
-    return chosen ? analysis_.planned(step.node).kernels[conv->pass].scratch_bytes : Step::unknown_bytes;
+    return {.scratch_bytes = chosen ? analysis_.planned(node).kernels[conv->pass].scratch_bytes : Step::unknown_bytes};
   }
   try {
-    return options_.needs(*task).scratch_bytes;
+    return options_.needs(task);
   } catch (const base::Error& error) {
-    throw base::Error(error.code(), step.name + ": " + error.what());
+    throw base::Error(error.code(), step + ": " + error.what());
   }
 }
 

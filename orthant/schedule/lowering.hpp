@@ -3,7 +3,9 @@
 #include "orthant/schedule/parameters.hpp"
 #include "orthant/schedule/passes.hpp"
 
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace orthant::schedule {
@@ -65,6 +67,10 @@ class Lowering {
   Parameters& parameters() { return parameters_; }
   Schedule& schedule() { return schedule_; }
   void zero_doubles(int index, int buffer, std::int64_t count);
+  /// The buffer of a node's prepared weights in one form, for all micro-batches; -1 before they are prepared.
+  int& prepared_weights(int index, model::Pass pass, const std::string& form) {
+    return prepared_.try_emplace({index, pass, form}, -1).first->second;
+  }
 
   // Forward.
 
@@ -108,6 +114,7 @@ class Lowering {
   Parameters parameters_;
   Tags tags_;
   std::vector<Progress> progresses_;  ///< per micro-batch
+  std::map<std::tuple<int, model::Pass, std::string>, int> prepared_;
   const MicroBatch* micro_batch_ = nullptr;
   Progress* progress_ = nullptr;
 };

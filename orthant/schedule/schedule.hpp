@@ -131,6 +131,10 @@ enum class Mode { train, evaluate };
 /// What the kernel of a task takes besides its arguments.
 struct KernelNeeds {
   std::int64_t scratch_bytes = 0;
+  /// Of a convolution: its weights as the kernel reads them, made by a step of their own; 0 if it takes them as they
+  /// are. Convolutions of the same weights with equal forms share them.
+  std::int64_t prepared_bytes = 0;
+  std::string prepared_form{};
 };
 
 struct LowerOptions {

@@ -1,3 +1,4 @@
+#include "orthant/model/argument_positions.hpp"
 #include "orthant/model/traits.hpp"
 #include "orthant/schedule/ops/ops.hpp"
 #include "orthant/tensor/window_boxes.hpp"
@@ -20,20 +21,39 @@ std::int64_t local_groups(const Lowering& lowering, const Unit& unit, std::int64
   return (box.hi.c - box.lo.c) / (lowering.node(unit.main).shape.c / groups);
 }
 
-/// Convolutions run on the kernel that the plan says.
-void emit_conv(Lowering& lowering, const Unit& unit, const char* what, model::ConvTask task,
-               std::vector<int> arguments) {
+using Arguments = std::vector<int>;
+
+/// Where forward and backward_data of a layer have their weights.
+constexpr std::size_t weights_at = model::at::conv_forward::weights;
+static_assert(weights_at == model::at::conv_backward_data::weights);
+
+std::string step_name(const Lowering& lowering, const Unit& unit, const char* what) {
+  return lowering.node(unit.main).name + "." + what;
+}
+
+/// Gives a convolution the algorithm that the plan says and, if its kernel wants weights in another form, those: they
+/// are prepared once for all micro-batches.
+void complete(Lowering& lowering, const Unit& unit, const char* what, model::ConvTask& task, Arguments& arguments) {
   task.algorithm = lowering.planned(unit.main).kernels[task.pass].algorithm;
-  lowering.emitter().emit(unit.main, what, task, std::move(arguments));
+  if (task.pass == Pass::backward_weights) return;
+  Emitter& emitter = lowering.emitter();
+  const KernelNeeds needs = emitter.needs(unit.main, step_name(lowering, unit, what), task);
+  if (needs.prepared_bytes == 0) return;
+  task.prepared_bytes = needs.prepared_bytes;
+  int& prepared = lowering.prepared_weights(unit.main, task.pass, needs.prepared_form);
+  if (prepared < 0) {
+    prepared = emitter.add_buffer(step_name(lowering, unit, what) + ".weights", needs.prepared_bytes);
+    emitter.emit(unit.main, "prepare_weights", model::PrepareWeightsTask{task}, {arguments[weights_at], prepared});
+  }
+  arguments[weights_at] = prepared;
 }
 
-void emit_layer(Lowering& lowering, const Unit& unit, const char* what, const model::ConvTask& task,
-                std::vector<int> arguments) {
-  emit_conv(lowering, unit, what, task, std::move(arguments));
-}
+void complete(Lowering& /*lowering*/, const Unit& /*unit*/, const char* /*what*/, model::DenseTask& /*task*/,
+              Arguments& /*arguments*/) {}
 
-void emit_layer(Lowering& lowering, const Unit& unit, const char* what, const model::DenseTask& task,
-                std::vector<int> arguments) {
+template <class Task>
+void emit_layer(Lowering& lowering, const Unit& unit, const char* what, Task task, Arguments arguments) {
+  complete(lowering, unit, what, task, arguments);
   lowering.emitter().emit(unit.main, what, task, std::move(arguments));
 }
 
@@ -62,20 +82,25 @@ void bias_and_activation(Lowering& lowering, const Unit& unit, const Value& y, b
 /// `make(x, y)` is the task between two boxes but for bias, activation and layouts.
 template <class Make>
 NodeValue layer_forward(Lowering& lowering, const Unit& unit, bool bias, Make make) {
-  const Tensor x = lowering.source(unit) = lowering.fetch(unit);
+  Fetching fetching = lowering.begin_fetch(unit);
+  const Tensor x = lowering.source(unit) = fetching.tensor;
   const NodeValue y = lowering.add_dst(unit);
   const Value out = layer_dst(lowering, unit, y);
   const bool parts = sums_in_parts(lowering, unit);
-  if (!out.empty()) {
+  if (out.empty()) {
+    lowering.exchanges().finish(std::move(fetching.pending));
+  } else {
     auto task = make(x.all.box, out.box);
     task.bias = bias && !parts;
     task.activation = parts ? model::Activation{} : lowering.activation(unit);
     task.src = x.all.layout;
     task.dst = out.layout;
     const Parameters& parameters = lowering.parameters();
-    emit_layer(lowering, unit, "forward", task,
-               {x.all.buffer, parameters.value_of(unit.main, Role::weight),
-                parts ? -1 : parameters.value_of(unit.main, Role::bias), out.buffer});
+    Arguments arguments{x.all.buffer, parameters.value_of(unit.main, Role::weight),
+                        parts ? -1 : parameters.value_of(unit.main, Role::bias), out.buffer};
+    complete(lowering, unit, "forward", task, arguments);  // weights are prepared while the halo travels
+    lowering.exchanges().finish(std::move(fetching.pending));
+    lowering.emitter().emit(unit.main, "forward", task, std::move(arguments));
   }
   if (parts) {
     add_partial_sums(lowering, unit, out, y);
@@ -216,8 +241,8 @@ NodeValue forward(Lowering& lowering, const Unit& unit, const model::ConvTranspo
                                .groups = local_groups(lowering, unit, op.groups),
                                .src = out.layout,
                                .dst = x.all.layout};
-    emit_conv(lowering, unit, "forward", task,
-              {x.all.buffer, lowering.parameters().value_of(unit.main, Role::weight), out.buffer});
+    emit_layer(lowering, unit, "forward", task,
+               {x.all.buffer, lowering.parameters().value_of(unit.main, Role::weight), out.buffer});
   }
   if (sums_in_parts(lowering, unit)) add_partial_sums(lowering, unit, out, y);
   bias_and_activation(lowering, unit, y.own, op.bias);
@@ -240,8 +265,8 @@ void backward(Lowering& lowering, const Unit& unit, const model::ConvTranspose& 
     model::ConvTask last = task;
     last.pass = Pass::backward_weights;
     last.accumulate = lowering.accumulates();
-    emit_conv(lowering, unit, "backward_weights", last,
-              {diff.buffer, x.all.buffer, parameters.gradient_of(unit.main, Role::weight), -1});
+    emit_layer(lowering, unit, "backward_weights", last,
+               {diff.buffer, x.all.buffer, parameters.gradient_of(unit.main, Role::weight), -1});
   };
   const auto data = [&] {
     Tensor diff_x = lowering.add_diff_src(unit);
@@ -249,8 +274,8 @@ void backward(Lowering& lowering, const Unit& unit, const model::ConvTranspose& 
       model::ConvTask first = task;
       first.pass = Pass::forward;
       first.dst = diff_x.all.layout;
-      emit_conv(lowering, unit, "backward_data", first,
-                {diff.buffer, parameters.value_of(unit.main, Role::weight), -1, diff_x.all.buffer});
+      emit_layer(lowering, unit, "backward_data", first,
+                 {diff.buffer, parameters.value_of(unit.main, Role::weight), -1, diff_x.all.buffer});
     }
     return diff_x;
   };
