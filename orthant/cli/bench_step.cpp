@@ -45,7 +45,7 @@ struct Measurement {
   std::int64_t flops = 0;       ///< of a step: convolutions and dense layers of all ranks
   double peak_gflops = 0;       ///< of all ranks at once
   std::int64_t arena_bytes = 0, allocated_bytes = 0, peak_rss_bytes = 0;  ///< of the largest rank
-  std::int64_t bytes_sent = 0, messages_sent = 0;                         ///< by all ranks in a step
+  schedule::Volume sent;                                                  ///< by all ranks in a step
   std::optional<std::int64_t> allocations;
   engine::Trace trace;
 };
@@ -101,14 +101,10 @@ void complete(Measurement& result, const BenchStepArguments& arguments, const en
   std::int64_t flops = 0;
   for (const schedule::Step& step : schedule.steps) flops += schedule::flops(step);
   result.flops = comm::sum(comm, flops);
-  std::int64_t bytes = 0;
-  std::int64_t messages = 0;
-  for (const schedule::Exchange& exchange : schedule.exchanges) {
-    messages += static_cast<std::int64_t>(exchange.sends.size());
-    for (const schedule::Message& message : exchange.sends) bytes += message.bytes;
-  }
-  result.bytes_sent = comm::sum(comm, bytes);
-  result.messages_sent = comm::sum(comm, messages);
+  const schedule::Volume mine = schedule::sent(schedule);
+  result.sent = {.messages = comm::sum(comm, mine.messages),
+                 .bytes = comm::sum(comm, mine.bytes),
+                 .announced_bytes = comm::sum(comm, mine.announced_bytes)};
   for (double& waited : result.waited) waited = comm::max(comm, waited);
   result.arena_bytes = comm::max(comm, engine.placement().arena_bytes);
   result.allocated_bytes = comm::max(comm, engine.allocated_bytes());
@@ -137,8 +133,9 @@ Json to_json(const BenchStepArguments& arguments, const engine::Session& session
             {"peak_rss_bytes", result.peak_rss_bytes},
             {"allocations_in_steady_state", result.allocations ? Json(*result.allocations) : Json()},
             {"exposed_communication_seconds", median_of(result.waited)},
-            {"bytes_sent", result.bytes_sent},
-            {"messages_sent", result.messages_sent}};
+            {"bytes_sent", result.sent.bytes},
+            {"bytes_announced", result.sent.announced_bytes},
+            {"messages_sent", result.sent.messages}};
   if (arguments.layers) json["layers"] = step_json(step_times(session.engine(), result.trace), result.peak_gflops);
   return json;
 }
@@ -157,8 +154,11 @@ void print_text(const BenchStepArguments& arguments, const engine::Session& sess
   if (ranks > 1) {
     const double waited = median_of(result.waited);
     fmt::print("messages          {} in {} of all ranks; waited for {}, {} of the step\n",
-               bytes_text(result.bytes_sent), result.messages_sent, seconds_text(waited),
+               bytes_text(result.sent.bytes), result.sent.messages, seconds_text(waited),
                percent_text(waited / median_of(result.seconds)));
+    if (result.sent.announced_bytes > 0)
+      fmt::print("shared memory     {} more stay where they are: ranks of a machine read them there\n",
+                 bytes_text(result.sent.announced_bytes));
   }
   fmt::print("arithmetic        {}, {:.1f} GFLOP/s, {} of the {:.1f} GFLOP/s that {} thread{} reach\n",
              flops_text(result.flops), gflops, percent_text(gflops / result.peak_gflops), result.peak_gflops, threads,

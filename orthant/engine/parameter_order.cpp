@@ -62,4 +62,20 @@ void to_file_order(const model::Graph& graph, const model::Parameter& parameter,
   walk(graph, parameter, shard, [&](std::size_t in_file, std::size_t in_memory) { file[in_file] = memory[in_memory]; });
 }
 
+void to_kernel_order(const model::Graph& graph, const model::Parameter& parameter, const plan::Shard& shard,
+                     const tensor::Range& items, std::span<const float> file, std::span<float> memory) {
+  walk(graph, parameter, shard, [&](std::size_t in_file, std::size_t in_memory) {
+    const auto item = static_cast<std::int64_t>(in_memory);
+    if (items.lo <= item && item < items.hi) memory[static_cast<std::size_t>(item - items.lo)] = file[in_file];
+  });
+}
+
+void to_file_order(const model::Graph& graph, const model::Parameter& parameter, const plan::Shard& shard,
+                   const tensor::Range& items, std::span<const float> memory, std::span<float> file) {
+  walk(graph, parameter, shard, [&](std::size_t in_file, std::size_t in_memory) {
+    const auto item = static_cast<std::int64_t>(in_memory);
+    if (items.lo <= item && item < items.hi) file[in_file] = memory[static_cast<std::size_t>(item - items.lo)];
+  });
+}
+
 }  // namespace orthant::engine

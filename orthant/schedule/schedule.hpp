@@ -161,6 +161,8 @@ struct Volume {
   bool operator==(const Volume&) const = default;
 };
 Volume sent(const Schedule& schedule, Kind kind);
+/// Of all kinds.
+Volume sent(const Schedule& schedule);
 /// Of one exchange.
 Volume sent(const Exchange& exchange);
 

@@ -3,6 +3,15 @@
 #include "orthant/schedule/schedule.hpp"
 
 namespace orthant::schedule {
+namespace {
+
+Volume sum(const Volume& a, const Volume& b) {
+  return {.messages = a.messages + b.messages,
+          .bytes = a.bytes + b.bytes,
+          .announced_bytes = a.announced_bytes + b.announced_bytes};
+}
+
+}  // namespace
 
 std::int64_t flops(const Step& step) {
   const auto* task = std::get_if<model::Task>(&step.work);
@@ -31,12 +40,14 @@ Volume sent(const Exchange& exchange) {
 Volume sent(const Schedule& schedule, Kind kind) {
   Volume volume;
   for (const Exchange& exchange : schedule.exchanges) {
-    if (exchange.kind != kind) continue;
-    const Volume one = sent(exchange);
-    volume.messages += one.messages;
-    volume.bytes += one.bytes;
-    volume.announced_bytes += one.announced_bytes;
+    if (exchange.kind == kind) volume = sum(volume, sent(exchange));
   }
+  return volume;
+}
+
+Volume sent(const Schedule& schedule) {
+  Volume volume;
+  for (const Exchange& exchange : schedule.exchanges) volume = sum(volume, sent(exchange));
   return volume;
 }
 

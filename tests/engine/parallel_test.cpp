@@ -1,4 +1,5 @@
 #include "orthant/base/error.hpp"
+#include "orthant/plan/strategy.hpp"
 #include "orthant/schedule/verify.hpp"
 #include "tests/engine/cut_counts.hpp"
 #include "tests/engine/networks.hpp"
@@ -292,6 +293,60 @@ TEST(Parallel, AnyStagesOnAnyRanksEqualOneRank) {
   }
   cuts.expect_percent({{"n", 40}, {"c", 60}, {"h", 55}, {"w", 60}, {"filters", 33}, {"channel_parts", 35}});
   cuts.expect_percent({{"stages", 90}, {"micro_batches", 55}, {"uneven", 38}, {"idle", 50}, {"redistributed", 65}});
+}
+
+constexpr model::Optimizer adam{.kind = model::OptimizerKind::adam};
+
+/// Where gradients and weights lie changes no bit: neither on how many machines the ranks are, nor whether small
+/// gradients are read in place.
+TEST(Parallel, SharedMemoryChangesNothing) {
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(times(150)); ++seed) {
+    SmallCase generator(seed);
+    model::Graph graph;
+    try {
+      graph = generator.make();
+    } catch (const base::Error&) {
+      continue;  // a pooling window that misses all cells
+    }
+    const int ranks = static_cast<int>(2 + seed % 3);
+    const bool samples_only = seed % 2 == 0 && graph.nodes.front().shape.n >= ranks;  // gradients are read in place
+    const plan::Plan plan =
+        samples_only ? plan::make_plan(graph, "data", ranks) : random_plan(graph, ranks, generator.random());
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(plan));
+    RanksOptions options{.data = Data::reals, .runs = 3, .lower = {.optimizer = adam, .least_bytes_in_place = 0}};
+    options.ranks_per_machine = 1;
+    const Outcome apart = run_ranks(graph, plan, options);
+    for (const int together : {2, ranks}) {
+      options.ranks_per_machine = together;
+      EXPECT_EQ(difference(run_ranks(graph, plan, options), apart), "") << together << " ranks on a machine";
+    }
+  }
+}
+
+/// Whoever updates a parameter, and whatever part of it: put together in the order of files, the optimizer's state is
+/// that of one rank, bit for bit, and there is a state for every item.
+TEST(Parallel, OptimizerStateIsIndependentOfThePlan) {
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(times(150)); ++seed) {
+    SmallCase generator(seed);
+    model::Graph graph;
+    try {
+      graph = generator.make();
+    } catch (const base::Error&) {
+      continue;  // a pooling window that misses all cells
+    }
+    const plan::Plan plan = random_plan(graph, static_cast<int>(1 + seed % 5), generator.random());
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(plan));
+    const RanksOptions options{.lower = {.optimizer = adam}};
+    const Outcome one = run_ranks(graph, plan::serial_plan(graph), options);
+    EXPECT_EQ(difference(run_ranks(graph, plan, options), one), "");
+    for (const model::Parameter& parameter : model::parameters(graph)) {
+      if (!parameter.trainable) continue;
+      for (const char* state : {".state0", ".state1"}) {
+        const auto& values = one.tensors.at(parameter.name + state);
+        EXPECT_TRUE(std::none_of(values.begin(), values.end(), [](float value) { return std::isnan(value); }));
+      }
+    }
+  }
 }
 
 /// Of random networks under random plans.

@@ -130,6 +130,25 @@ void fill(const schedule::Schedule& schedule, Memory memory, const model::Graph&
   }
 }
 
+/// Puts the optimizer's state of what one rank updates into the whole. Each item is updated once among the holders.
+template <class Memory>
+void collect_state(const schedule::ParameterBuffers& entry, Memory memory, const model::Graph& graph,
+                   Outcome& outcome) {
+  for (std::size_t i = 0; i < entry.state.size(); ++i) {
+    std::vector<float>& whole = outcome.tensors[entry.parameter.name + ".state" + std::to_string(i)];
+    whole.resize(static_cast<std::size_t>(model::count(entry.parameter)), std::nanf(""));
+    const auto& items = memory.floats(entry.state[i]);
+    const std::vector<float> mine(items.begin(), items.end());
+    std::vector<float> own(whole.size(), std::nanf(""));
+    engine::to_file_order(graph, entry.parameter, entry.shard, entry.updated, mine, own);
+    for (std::size_t k = 0; k < whole.size(); ++k) {
+      if (std::isnan(own[k])) continue;
+      EXPECT_TRUE(std::isnan(whole[k])) << entry.parameter.name << "[" << k << "] is updated by two holders";
+      whole[k] = own[k];
+    }
+  }
+}
+
 /// Puts what one rank has into the whole.
 template <class Memory>
 void collect(const schedule::Schedule& schedule, Memory memory, const model::Graph& graph, const RanksOptions& options,
@@ -148,6 +167,7 @@ void collect(const schedule::Schedule& schedule, Memory memory, const model::Gra
   for (const schedule::ParameterBuffers& entry : schedule.parameters) {
     const int buffer = options.lower.update ? entry.value : entry.gradient;
     if (buffer < 0) continue;
+    collect_state(entry, memory, graph, outcome);
     const auto& items = memory.floats(buffer);
     const std::vector<float> mine(items.begin(), items.end());
     // Another holder of the shard may have been here: both must have the same.
@@ -228,19 +248,24 @@ void check_arguments(const schedule::Schedule& schedule) {
 }
 
 /// Random plans name algorithms without knowing what these can run: where they cannot, the rule decides.
-void take_as_wishes(schedule::Schedule& schedule) {
-  for (schedule::Step& step : schedule.steps) {
-    auto* task = std::get_if<model::Task>(&step.work);
-    auto* conv = task ? std::get_if<model::ConvTask>(task) : nullptr;
-    if (!conv || conv->algorithm == model::Algorithm::automatic) continue;
-    const auto candidates = kernels::conv_candidates(*conv, 1);
-    if (candidates.front().algorithm != conv->algorithm) conv->algorithm = model::Algorithm::automatic;
+plan::Plan with_algorithms_that_run(const model::Graph& graph, plan::Plan plan, const schedule::LowerOptions& options) {
+  const plan::Plan asked = plan;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    for (const schedule::Step& step : schedule::lower(graph, asked, rank, options).steps) {
+      const auto* task = std::get_if<model::Task>(&step.work);
+      const auto* conv = task ? std::get_if<model::ConvTask>(task) : nullptr;
+      if (!conv || conv->algorithm == model::Algorithm::automatic) continue;
+      if (kernels::conv_candidates(*conv, 1).front().algorithm != conv->algorithm)
+        plan.nodes[static_cast<std::size_t>(step.node)].kernels[conv->pass] = {};
+    }
   }
+  return plan;
 }
 
 /// The schedules of all ranks. Throws if something is wrong with them.
-std::vector<schedule::Schedule> lower_all(const model::Graph& graph, const plan::Plan& plan,
+std::vector<schedule::Schedule> lower_all(const model::Graph& graph, const plan::Plan& asked,
                                           const RanksOptions& options) {
+  const plan::Plan plan = with_algorithms_that_run(graph, asked, options.lower);
   std::vector<schedule::Schedule> ranks;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     schedule::LowerOptions own = options.lower;
@@ -249,7 +274,6 @@ std::vector<schedule::Schedule> lower_all(const model::Graph& graph, const plan:
       if (other / options.ranks_per_machine == rank / options.ranks_per_machine) own.sharing_ranks.push_back(other);
     }
     ranks.push_back(schedule::lower(graph, plan, rank, own));
-    take_as_wishes(ranks.back());
     check_bounds(ranks.back());
     check_arguments(ranks.back());
   }

@@ -217,6 +217,24 @@ TEST(Verify, FindsGradientsToBeReadInPlaceThatAreNotShared) {
   EXPECT_TRUE(finds(verify(schedule), "dense.weight.reduce is to be read in place in dense.weight.bucket.gradient"));
 }
 
+TEST(Verify, FindsGradientsThatAreReceivedInPlaceWhereNobodyKeepsThem) {
+  Schedule schedule = first_of("n2");
+  named(schedule.buffers, "dense.weight.reduce.at_rank_1").keeper = -1;
+  EXPECT_TRUE(finds(verify(schedule), "dense.weight.reduce receives dense.weight.reduce.at_rank_1 from rank 1, and"));
+}
+
+TEST(Verify, FindsAWriteToMemoryOfAnotherRank) {
+  Schedule schedule = first_of("n2");
+  insert_behind(schedule, fill(schedule, "dense.weight.reduce.at_rank_1", 0, 1), "dense.weight.reduce.finish");
+  EXPECT_TRUE(finds(verify(schedule), "writes dense.weight.reduce.at_rank_1, which rank 1 keeps"));
+}
+
+TEST(Verify, FindsCommonWeightsThatAreNotShared) {
+  Schedule schedule = first_of("n2");
+  named(schedule.buffers, "dense.weight.bucket").shared = false;
+  EXPECT_TRUE(finds(verify(schedule), "dense.weight.spread is to be read in place in dense.weight.bucket"));
+}
+
 // Exchanges.
 
 TEST(Verify, FindsAnExchangeThatIsNeverFinished) {
