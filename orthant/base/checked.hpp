@@ -7,7 +7,7 @@
 
 namespace orthant::base {
 
-/// Sums and products of sizes that may come from a user; an overflow is an Error, never a wrap.
+/// Sums and products of sizes that may come from a user. An overflow throws Error and never wraps around.
 inline std::int64_t checked_add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum))

@@ -8,7 +8,7 @@
 
 namespace orthant::base {
 
-/// What the process leaves with; documented in docs/errors.md.
+/// The exit codes of the program, which docs/errors.md documents.
 enum class Exit : int {
   done = 0,
   usage = 64,

@@ -1,5 +1,5 @@
 #pragma once
 
-// The one door to fmt: other modules include this and not the library.
+// The only header that includes fmt: other modules include this one instead.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

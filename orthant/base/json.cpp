@@ -10,7 +10,7 @@ namespace {
 
 constexpr int deepest = 64;
 
-/// Sees every key while nlohmann parses; it would keep the last of two equal keys without a word.
+/// Sees every key while nlohmann parses, because nlohmann silently keeps the last of two equal keys.
 class KeyCheck {
  public:
   explicit KeyCheck(const std::string& origin) : origin_(origin) {}

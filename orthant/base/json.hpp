@@ -9,7 +9,7 @@
 
 namespace orthant::base {
 
-/// Reads JSON text; `origin` names it in messages. Throws Error where it is malformed or has a key twice.
+/// Reads JSON text; `origin` names it in messages. Throws Error if it is malformed or an object has the same key twice.
 Json parse_json(std::string_view text, const std::string& origin);
 
 }  // namespace orthant::base

@@ -4,7 +4,8 @@
 
 namespace orthant::base {
 
-/// JSON with keys in the order in which they were written. For headers: base/json.hpp takes the compiler two seconds.
+/// JSON that keeps keys in the order in which they were written. Headers include this file, because compiling
+/// base/json.hpp takes two seconds.
 using Json = nlohmann::ordered_json;
 
 }  // namespace orthant::base

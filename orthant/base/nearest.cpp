@@ -31,7 +31,7 @@ std::string nearest(std::string_view word, std::span<const std::string> known) {
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : known) {
     const std::size_t distance = edit_distance(word, candidate);
-    // A word without a letter in common is not near, however short.
+    // A word that has no letter in common is not near, however short it is.
     if (distance < best_distance && distance < std::max(word.size(), candidate.size())) {
       best_distance = distance;
       best = candidate;

@@ -10,7 +10,7 @@ namespace orthant::base {
 /// The known word with the smallest edit distance to `word`, or "" if none is close.
 std::string nearest(std::string_view word, std::span<const std::string> known);
 
-/// "; did you mean 'x'?" or a list of what is known: the end of an error about an unknown word.
+/// The end of an error message about an unknown word: "; did you mean 'x'?" or a list of the known words.
 std::string suggestion(std::string_view word, std::span<const std::string> known);
 
 }  // namespace orthant::base

@@ -4,8 +4,8 @@
 
 namespace orthant::base {
 
-/// A counter-based generator: the number is a function of the key and the index alone, so any rank can make
-/// any part of a random tensor. The mixing is splitmix64's.
+/// A counter-based generator: a number is a function of the key and the index alone, so any rank can generate any part
+/// of a random tensor. The bits are mixed as in splitmix64.
 constexpr std::uint64_t mix(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15ULL;
   x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;

@@ -7,7 +7,7 @@ namespace {
 
 using base::Exit;
 
-/// Collective. Text of any length from the root to all.
+/// Collective. Sends text of any length from the root to all ranks.
 void broadcast_text(Comm& comm, std::string& text) {
   auto size = static_cast<std::int64_t>(text.size());
   broadcast(comm, std::span(&size, 1), 0);
@@ -15,7 +15,7 @@ void broadcast_text(Comm& comm, std::string& text) {
   if (size > 0) broadcast(comm, std::span(text), 0);
 }
 
-/// Collective. The root's failure, thrown by all.
+/// Collective. All ranks throw the failure of the root.
 [[noreturn]] void throw_on_all(Comm& comm, Failure failure) {
   auto code = static_cast<int>(failure.code);
   broadcast(comm, std::span(&code, 1), 0);

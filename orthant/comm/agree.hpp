@@ -17,11 +17,11 @@ class CollectiveError : public base::Error {
   using base::Error::Error;
 };
 
-/// Collective. If any rank gives a failure (code other than `done`), throws CollectiveError on all.
+/// Collective. If any rank passes a failure (a code other than `done`), all ranks throw CollectiveError.
 void agree_on(Comm& comm, const Failure& failure);
 
-/// Collective. Runs `work` on every rank and returns its value; if it threw on any rank, throws CollectiveError with
-/// that rank's message on all. `work` must not communicate.
+/// Collective. Runs `work` on every rank and returns its value; if it throws on any rank, all ranks throw
+/// CollectiveError with the message of that rank. `work` must not communicate.
 template <class Work>
 auto agree(Comm& comm, Work work) {
   Failure failure;
@@ -44,11 +44,12 @@ auto agree(Comm& comm, Work work) {
   }
 }
 
-/// Collective. The root's text on all ranks; if it gives a failure, throws CollectiveError on all.
+/// Collective. Returns the text of the root on all ranks; if the root passes a failure, all ranks throw
+/// CollectiveError.
 std::string from_root(Comm& comm, const Failure& failure, std::string text);
 
 /// Collective. Runs `make` on rank 0 and returns its value (text, or something trivially copyable, or nothing) on all
-/// ranks; if it threw, throws CollectiveError on all. `make` must not communicate.
+/// ranks; if it throws, all ranks throw CollectiveError. `make` must not communicate.
 template <class Make>
 auto on_root(Comm& comm, Make make) {
   using Value = decltype(make());

@@ -39,7 +39,7 @@ std::size_t Board::bytes() const { return sizeof(Shared) + members_.size() * siz
 Board::Board(Comm& comm) : members_(neighbours(comm)) {
   while (members_[me_].rank != comm.rank()) ++me_;
 
-  // The first of the machine makes the memory; the others open it through /proc.
+  // The first rank of the machine creates the memory; the others open it through /proc.
   const int leader = members_.front().rank;
   int file = -1;
   if (comm.rank() == leader) {
@@ -52,7 +52,7 @@ Board::Board(Comm& comm) : members_(neighbours(comm)) {
   const int leaders_file = all_gather(comm, file)[static_cast<std::size_t>(leader)];
   if (comm.rank() != leader && leaders_file >= 0) file = open_file_of(members_.front().pid, leaders_file, O_RDWR);
   shared_ = static_cast<Shared*>(map(file, bytes()));
-  // Without shared memory each rank speaks for itself.
+  // Without shared memory every rank prints its own error.
   if (shared_ == nullptr) shared_ = static_cast<Shared*>(map(-1, bytes()));
   comm.barrier();
   if (file >= 0) close(file);

@@ -4,8 +4,9 @@
 
 namespace orthant::comm {
 
-/// Memory that the ranks of one machine share, so that they can tell what the others do when MPI cannot: who waits,
-/// where, and whose error is the one to print. It has no name in any file system, so nothing stays behind.
+/// Memory that the ranks of one machine share, so that each knows what the others are doing even when MPI cannot tell:
+/// which ranks wait, what they wait in, and which one prints its error. The memory has no name in any file system, so
+/// nothing is left behind.
 class Board {
  public:
   /// Collective.
@@ -18,9 +19,9 @@ class Board {
   [[nodiscard]] std::span<const Neighbour> members() const { return members_; }
   [[nodiscard]] std::size_t me() const { return me_; }
 
-  /// True for the first rank of the machine that asks: it prints its error, the others keep quiet.
+  /// True for the first rank of the machine that calls it: that rank prints its error, and the others print nothing.
   bool claim();
-  /// What this rank waits in, or nullptr when it does not wait. Cheap.
+  /// Tells the others what this rank waits in, or nullptr when it does not wait. Cheap.
   void show(const char* what) noexcept;
   /// What a member waits in; empty when it does not wait.
   [[nodiscard]] std::string shown(std::size_t member) const;

@@ -20,7 +20,7 @@ std::string one_line(std::string text) {
   return text;
 }
 
-/// "rank 3", "ranks 0, 2, 3": at most eight by name.
+/// "rank 3" or "ranks 0, 2, 3"; names at most eight.
 std::string names(std::span<const int> ranks) {
   const std::size_t shown = std::min<std::size_t>(ranks.size(), 8);
   return fmt::format("rank{} {}{}", ranks.size() > 1 ? "s" : "", fmt::join(ranks.first(shown), ", "),
@@ -45,7 +45,7 @@ Failure current_failure() {
 
 void print_error(const std::string& message) {
   std::fflush(stdout);
-  // One write, so that the lines of several ranks cannot mix.
+  // A single write, so that the lines of several ranks cannot be interleaved.
   const std::string line = "error: " + message + "\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
 }

@@ -34,7 +34,7 @@ std::optional<int> number_in_environment(const char* name) {
 /// The numbers of the hardware threads that this process may run on.
 std::vector<int> allowed_processors() {
   std::vector<int> allowed;
-  // More processors than the set holds is an error of the call, so it grows until it is large enough.
+  // The call fails if the machine has more processors than the set can hold, so the set grows until it is large enough.
   for (int capacity = CPU_SETSIZE; capacity <= 64 * CPU_SETSIZE; capacity *= 2) {
     cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(capacity));
     const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(capacity));
@@ -74,7 +74,7 @@ std::string find_program(const std::string& name) {
   return "";
 }
 
-/// mpirun hangs where it cannot open enough files.
+/// mpirun hangs if it cannot open enough files.
 void allow_open_files(int ranks) {
   const rlim_t wanted = 128 + 16 * static_cast<rlim_t>(ranks);
   rlimit limit{};
@@ -141,22 +141,22 @@ LaunchCommand launch_command(const LaunchRequest& request, const Processors& pro
 
   const std::int64_t wanted = std::int64_t{request.ranks} * request.threads;
   if (wanted <= processors.threads && processors.is_part) {
-    // mpirun would bind to processors that it may not use itself; unbound, the ranks inherit what it may use.
+    // mpirun would bind ranks to processors that it is not allowed to use. Unbound ranks inherit its own set.
     add({"--oversubscribe", "--bind-to", "none"});
   } else if (wanted <= processors.threads) {
-    // With hyper-threading a rank has whole cores as long as there are enough of them.
+    // With hyper-threading every rank gets whole cores as long as there are enough of them.
     if (wanted > processors.cores) add({"--use-hwthread-cpus"});
     add({"--bind-to", wanted > processors.cores ? "hwthread" : "core", "--map-by"});
     command.words.push_back(fmt::format("slot:PE={}", request.threads));
   } else {
     add({"--oversubscribe", "--bind-to", "none"});
-    // Who waits must let others run.
+    // Ranks that wait must yield the processor to the others.
     command.environment.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
     command.environment.emplace_back("OMP_WAIT_POLICY", "passive");
     command.warning =
-        fmt::format("{} rank{} of {} thread{} on {} processor{}: they share them, and the job is slow", request.ranks,
-                    request.ranks > 1 ? "s" : "", request.threads, request.threads > 1 ? "s" : "", processors.threads,
-                    processors.threads > 1 ? "s" : "");
+        fmt::format("{} rank{} of {} thread{} on {} processor{}: ranks share processors, so the job is slow",
+                    request.ranks, request.ranks > 1 ? "s" : "", request.threads, request.threads > 1 ? "s" : "",
+                    processors.threads, processors.threads > 1 ? "s" : "");
   }
   command.words.push_back(request.program);
   command.words.insert(command.words.end(), request.arguments.begin(), request.arguments.end());

@@ -15,7 +15,7 @@
 namespace orthant::comm {
 namespace {
 
-/// Equal for processes that see each other's pids.
+/// A text that is equal for processes that see each other's pids.
 std::uint64_t machine_key() {
   std::string text;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> text;

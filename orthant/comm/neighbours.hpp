@@ -14,10 +14,10 @@ struct Neighbour {
   pid_t pid = 0;
 };
 
-/// Collective. The ranks whose processes see each other, this one among them, in order.
+/// Collective. The ranks whose processes see each other, including this one, in ascending order.
 std::vector<Neighbour> neighbours(Comm& comm);
 
-/// The one that is `rank`, or nullptr.
+/// The neighbour with this rank, or nullptr.
 const Neighbour* find_neighbour(std::span<const Neighbour> neighbours, int rank);
 
 /// Collective. True if all ranks of this machine can open each other's files.

@@ -28,7 +28,7 @@ using base::fail;
 constexpr std::chrono::seconds fuse{3};
 constexpr std::chrono::milliseconds start_timeout{60'000};
 
-/// What std::terminate's handler, which has no arguments, must reach.
+/// What the handler of std::terminate needs, which takes no arguments.
 std::atomic<Board*> job_board{nullptr};
 
 [[noreturn]] void leave_after_fuse(int code) {
@@ -36,7 +36,7 @@ std::atomic<Board*> job_board{nullptr};
   _exit(code);
 }
 
-/// MPI_Abort, and when it hangs a plain exit, after which the launcher ends the others.
+/// Calls MPI_Abort and, if that hangs, exits, after which the launcher ends the other ranks.
 [[noreturn]] void abort_job(Exit exit) {
   const auto code = static_cast<int>(exit);
   int is_started = 0;
@@ -51,11 +51,11 @@ std::atomic<Board*> job_board{nullptr};
   leave_after_fuse(code);
 }
 
-/// An error that only this rank knows of ends the job.
+/// Ends the job because of an error that only this rank knows.
 [[noreturn]] void end_job(const Failure& failure) {
   Board* board = job_board;
   if (board == nullptr) let_rank_0_fail_first();
-  // Somebody has printed an error and is ending the job.
+  // Another rank has printed an error and is ending the job.
   if (board != nullptr && !board->claim()) leave_after_fuse(static_cast<int>(failure.code));
   const Launched job = launched().value_or(Launched{});
   print_error(job.size > 1 ? fmt::format("rank {}: {}", job.rank, failure.message) : failure.message);
@@ -76,9 +76,9 @@ void start_mpi(const Launched& job) {
   int provided = 0;
   // Only the thread that calls run() communicates.
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
-  // Calls that name no communicator report to this one's handler.
+  // Errors of calls that name no communicator go to the handler of this one.
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  if (provided < MPI_THREAD_FUNNELED) fail(Exit::does_not_fit, "this MPI does not allow threads; use Open MPI");
+  if (provided < MPI_THREAD_FUNNELED) fail(Exit::does_not_fit, "this MPI does not support threads; use Open MPI");
   int size = 0;
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
   if (size != job.size) {
@@ -101,7 +101,7 @@ int run_body(MpiComm& comm, const std::function<int(Comm&)>& body) {
 int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const RunOptions& options) {
   std::unique_ptr<Board> board;
   const std::chrono::milliseconds timeout = watchdog_timeout();
-  // A crowded machine takes long to start the ranks, whatever the timeout is good for later.
+  // A busy machine takes long to start the ranks, however short the timeout may be afterwards.
   Watchdog watchdog({.rank = job.rank, .timeout = std::max(timeout, start_timeout), .end = abort_job});
   std::unique_ptr<MpiComm> comm;
   try {
@@ -131,7 +131,7 @@ int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const 
     check_mpi(MPI_Finalize(), "MPI_Finalize");
     return code;
   } catch (...) {
-    // Here, where the board still is.
+    // This has to happen while the board still exists.
     end_job(current_failure());
   }
 }

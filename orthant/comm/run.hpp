@@ -7,7 +7,7 @@
 namespace orthant::comm {
 
 struct RunOptions {
-  /// Longer messages travel in pieces.
+  /// Longer messages are sent in pieces of this size.
   std::int64_t piece_bytes = std::int64_t{1} << 30U;
 };
 
@@ -19,8 +19,9 @@ struct RunOptions {
 /// exceptions that reach std::terminate. At most once per process.
 int run(const std::function<int(Comm&)>& body, const RunOptions& options = {});
 
-/// For errors before run(), which all ranks are likely to meet at once: call it before printing one. Rank 0 goes first;
-/// the launcher ends the others when rank 0 leaves, and only if it does not, they print theirs.
+/// Call this before printing an error that occurred before run(), which probably all ranks have at the same time. It
+/// returns at once on rank 0. On the other ranks it waits, so that the launcher normally ends them when rank 0 exits;
+/// they print their own error only if it does not.
 void let_rank_0_fail_first();
 
 }  // namespace orthant::comm

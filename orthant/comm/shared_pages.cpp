@@ -22,10 +22,10 @@ std::int64_t page_bytes() {
   return bytes;
 }
 
-/// Bytes of the first page that come before a place: pages are mapped whole.
+/// The number of bytes between the beginning of a page and the place in it: only whole pages can be mapped.
 std::int64_t before(const SharedPages::Place& place) { return place.offset % page_bytes(); }
 
-/// Maps whole pages: at `where` to read and write, or anywhere to read.
+/// Maps whole pages for reading and writing at `where` or, if that is null, for reading at any address.
 void* map_file_of(pid_t pid, const SharedPages::Place& place, void* where) {
   const int file = open_file_of(pid, place.file, where ? O_RDWR : O_RDONLY);
   void* memory = MAP_FAILED;
@@ -51,7 +51,7 @@ SharedPages::SharedPages(std::span<std::byte> memory) : memory_(memory) {
           MAP_FAILED) {
     const int reason = errno;
     if (file_ >= 0) close(file_);
-    fail(Exit::does_not_fit, "cannot have {} bytes of memory to share with the ranks of this machine: {}",
+    fail(Exit::does_not_fit, "cannot allocate {} bytes of memory to share with the ranks of this machine: {}",
          memory.size(), std::strerror(reason));
   }
 }

@@ -8,25 +8,25 @@
 
 namespace orthant::comm {
 
-/// Memory that other processes of this machine can read. It has no name in any file system, so nothing stays behind.
+/// Memory that other processes of this machine can read. It has no name in any file system, so nothing is left behind.
 class SharedPages {
  public:
-  /// Puts zeroed pages in the place of `memory`, which begins at a page and has whole ones.
+  /// Replaces `memory`, which must consist of whole pages, by zeroed pages that can be shared.
   explicit SharedPages(std::span<std::byte> memory);
   SharedPages(const SharedPages&) = delete;
   SharedPages& operator=(const SharedPages&) = delete;
-  /// The memory stays mapped, here and where it is viewed.
+  /// The memory stays mapped in this process and in those that view it.
   ~SharedPages();
 
-  /// What a viewer needs to know beside the process.
+  /// What another process needs to know, besides the pid, in order to view the memory.
   struct Place {
     int file = -1;
     std::int64_t offset = 0, bytes = 0;
     friend bool operator==(const Place&, const Place&) = default;
   };
-  /// Of a piece of the memory.
+  /// The place of a range of the memory.
   [[nodiscard]] Place place_of(const void* data, std::int64_t bytes) const;
-  /// Gives back pages that nothing maps any more.
+  /// Returns pages that nothing maps any more to the system.
   void give_back(const Place& place) const;
 
  private:
@@ -34,7 +34,7 @@ class SharedPages {
   int file_ = -1;
 };
 
-/// A piece of another process's SharedPages, to read.
+/// A read-only view of a range of another process's SharedPages.
 class SharedView {
  public:
   SharedView() = default;
@@ -44,7 +44,7 @@ class SharedView {
   ~SharedView();
 
   [[nodiscard]] const SharedPages::Place& place() const { return place_; }
-  /// nullptr for one that was made of nothing.
+  /// nullptr for a default-constructed view.
   [[nodiscard]] const std::byte* data() const { return data_; }
 
  private:
@@ -52,7 +52,7 @@ class SharedView {
   const std::byte* data_ = nullptr;
 };
 
-/// Puts a piece of another process's SharedPages, whole pages, in the place of `memory`.
+/// Replaces `memory` by whole pages of another process's SharedPages, to read and write.
 void map_in_place(pid_t pid, const SharedPages::Place& place, std::span<std::byte> memory);
 
 }  // namespace orthant::comm

@@ -13,7 +13,7 @@ namespace orthant::comm {
 template <class T>
 concept Plain = std::is_trivially_copyable_v<T>;
 
-/// A message of the items in `items`; what is sent is not written, though a Message cannot say so.
+/// A message of these items. Sending does not write to them, although Message::data is not const.
 template <Plain T, std::size_t N>
 Message message(int peer, std::span<T, N> items, int tag) {
   return {.peer = peer,
@@ -22,13 +22,14 @@ Message message(int peer, std::span<T, N> items, int tag) {
           .tag = tag};
 }
 
-/// Collective. The root's items to all ranks.
+/// Collective. Sends the items of the root to all ranks.
 template <Plain T, std::size_t N>
 void broadcast(Comm& comm, std::span<T, N> items, int root) {
   comm.broadcast(std::as_writable_bytes(items), root);
 }
 
-/// Collective. The items of all ranks, whose numbers may differ, to the root; nothing on the others.
+/// Collective. Returns the items of all ranks, which may have different numbers of them, on the root, and an empty list
+/// on the other ranks.
 template <Plain T, std::size_t N>
 auto gather(Comm& comm, std::span<T, N> items, int root) {
   std::vector<std::vector<std::remove_const_t<T>>> gathered;
@@ -40,7 +41,7 @@ auto gather(Comm& comm, std::span<T, N> items, int root) {
   return gathered;
 }
 
-/// Collective. One value of each rank, on all ranks.
+/// Collective. Returns the values of all ranks on all ranks.
 template <Plain T>
 std::vector<T> all_gather(Comm& comm, const T& value) {
   std::vector<T> all(static_cast<std::size_t>(comm.size()));
@@ -48,7 +49,7 @@ std::vector<T> all_gather(Comm& comm, const T& value) {
   return all;
 }
 
-/// Collective. Taken in the order of the ranks, so that all ranks get the same bits.
+/// Collective. The sum is taken in the order of the ranks, so that all ranks get the same bits.
 template <class T>
 requires std::is_arithmetic_v<T> T sum(Comm& comm, T value) {
   T total{};

@@ -32,7 +32,7 @@ bool is_stopped(pid_t pid) {
   return name_end != std::string::npos && (line[name_end + 2] == 'T' || line[name_end + 2] == 't');
 }
 
-/// Those ranks of the machine that keep the others waiting.
+/// The ranks of this machine that keep the others waiting.
 std::string culprits_text(const Board& board) {
   std::string text;
   for (std::size_t i = 0; i < board.members().size(); ++i) {
@@ -51,7 +51,8 @@ bool has_ended(int process) {
   return process >= 0 && poll(&file, 1, 0) == 1;
 }
 
-/// What the launcher would have removed, had it not been killed: Open MPI's shared memory and its temporary directory.
+/// Removes what the launcher would have removed had it not been killed: the shared memory of Open MPI and its temporary
+/// directory.
 void clean_up_after(pid_t launcher) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -61,7 +62,7 @@ void clean_up_after(pid_t launcher) {
   const char* folder = std::getenv("PMIX_SERVER_TMPDIR");
   if (folder == nullptr) return;
   const std::filesystem::path path(folder);
-  // A variable of the environment says what to delete: it must look like the directory of that very launcher.
+  // The path to delete comes from an environment variable, so it must look like the directory of this very launcher.
   if (path.filename() != fmt::format("pid.{}", launcher) ||
       !path.parent_path().filename().string().starts_with("ompi."))
     return;
@@ -70,7 +71,7 @@ void clean_up_after(pid_t launcher) {
   std::filesystem::remove(path.parent_path(), ignored);
 }
 
-// A signal handler can reach nothing but globals.
+// A signal handler can only reach globals.
 std::atomic<int> terminate_wake{-1};
 std::atomic<bool> terminate_asked{false};
 
@@ -123,7 +124,7 @@ void Watchdog::leave() noexcept {
   const int depth = depth_.load(std::memory_order_relaxed) - 1;
   depth_.store(depth);
   if (Board* board = board_.load(std::memory_order_relaxed); board != nullptr && depth == 0) board->show(nullptr);
-  // What the watchdog is just printing must live until it has ended the job or changed its mind.
+  // What the watchdog may be printing right now must live until it has ended the job or decided not to.
   while (is_ending_.load()) std::this_thread::yield();
 }
 
@@ -157,7 +158,7 @@ void Watchdog::watch() {
     check_processes(files[1].revents != 0 && neighbour_.load() == files[1].fd, files[2].revents != 0);
 
     const Clock::time_point now = Clock::now();
-    // A longer tick means that this process did not run, and then the wait is not the others' fault.
+    // A tick that took longer means that this process did not run, so the other ranks are not to blame for the wait.
     const milliseconds tick = std::min(std::chrono::duration_cast<milliseconds>(now - last), 2 * period);
     last = now;
     const bool is_same = depth_.load(std::memory_order_acquire) > 0 && number_.load() == number;
@@ -173,8 +174,8 @@ void Watchdog::check_processes(bool neighbour_ended, bool launcher_ended) {
     _exit(static_cast<int>(Exit::internal));
   }
   if (terminate_asked) {
-    // The launcher ends the ranks because one of them has ended, or because it was told to. In the second case all are
-    // still there now, and the pause lets all of them see that.
+    // The launcher ends the ranks either because one of them has ended or because it was told to. In the second case
+    // all ranks are still alive now, and the pause gives all of them time to see that.
     if (has_ended(neighbour_)) end_for_neighbour();
     std::this_thread::sleep_for(milliseconds(100));
     _exit(128 + SIGTERM);
@@ -190,7 +191,7 @@ void Watchdog::end_wait(std::uint64_t number, milliseconds waited) {
   }
   Board* board = board_;
   if (board != nullptr && !board->claim()) {
-    // Somebody else says so and ends the job.
+    // Another rank prints this and ends the job.
     std::this_thread::sleep_for(std::chrono::seconds(3));
   } else {
     if (board == nullptr) let_rank_0_fail_first();
@@ -222,7 +223,7 @@ void Watchdog::end_for_neighbour() {
                     "want of memory",
                     rank, pid));
   }
-  // The launcher knows the code that the rank left with, and is about to end us; this is for launchers that do not.
+  // The launcher knows the exit code of that rank and is about to end this one. This is for launchers that do not.
   std::this_thread::sleep_for(std::chrono::seconds(3));
   options_.end(Exit::internal);
   _exit(static_cast<int>(Exit::internal));

@@ -16,8 +16,8 @@ namespace orthant::comm {
 class Board;
 
 /// A thread that ends the job when this rank waits too long for the others, when its neighbour on the machine ends
-/// without a word, or when the launcher is gone. It makes no MPI call. The time that the whole process is stopped does
-/// not count as waiting. SIGTERM, where nobody else handles it, ends this process through it. One per process.
+/// without a message, or when the launcher is gone. It makes no MPI call. The time that the whole process is stopped
+/// does not count as waiting. SIGTERM, where nobody else handles it, ends this process through it. One per process.
 class Watchdog {
  public:
   struct Options {
@@ -32,16 +32,16 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
 
-  /// This rank's thread begins to wait: for what, and for which transfer if it is one. May be nested: the outermost
-  /// names the wait and has the clock. Both must live until leave().
+  /// The thread of this rank begins to wait for something, which may be a transfer. Waits may be nested: the outermost
+  /// one gives the name and starts the clock. Both arguments must live until leave().
   void enter(const char* what, const Transfer* transfer = nullptr) noexcept;
   void leave() noexcept;
 
-  /// How long a wait may last from now on.
+  /// Sets how long a wait may last from now on.
   void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
-  /// From now on tells the other ranks of the machine what this one waits in, and watches the next of them.
+  /// From now on this rank tells the others of the machine what it waits in, and watches the next one of them.
   void attach(Board& board);
-  /// The job is about to end: other ranks may, too.
+  /// The job is about to end, so other ranks may end, too.
   void detach();
 
  private:
@@ -51,7 +51,7 @@ class Watchdog {
   };
 
   void watch();
-  /// Looks at what happened to other processes; ends this one if need be.
+  /// Checks what happened to other processes, and ends this one if necessary.
   void check_processes(bool neighbour_ended, bool launcher_ended);
   /// Prints and ends the job, unless the wait with this number is over.
   void end_wait(std::uint64_t number, std::chrono::milliseconds waited);
@@ -77,7 +77,7 @@ class Watchdog {
 /// ORTHANT_WATCHDOG_SECONDS, or 300.
 std::chrono::milliseconds watchdog_timeout();
 
-/// A wait from here to the end of the scope. A null watchdog is none.
+/// A wait that lasts until the end of the scope. The watchdog may be null.
 class Waiting {
  public:
   Waiting(Watchdog* watchdog, const char* what, const Transfer* transfer = nullptr) noexcept : watchdog_(watchdog) {

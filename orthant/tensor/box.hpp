@@ -26,9 +26,9 @@ Box whole(const Shape& shape);
 bool is_empty(const Box& box);
 std::int64_t volume(const Box& box);
 
-/// What both hold; Box{} if nothing.
+/// The intersection; Box{} if it is empty.
 Box intersection(const Box& a, const Box& b);
-/// The smallest box that holds both; an empty one does not count.
+/// The smallest box that contains both; empty boxes are ignored.
 Box bounding(const Box& a, const Box& b);
 /// True if `inner` is empty or lies in `outer`.
 bool contains(const Box& outer, const Box& inner);

@@ -6,7 +6,7 @@
 
 namespace orthant::tensor {
 
-/// What is left of `box` when `hole` is taken out, as boxes that share no cell.
+/// The cells of `box` that are not in `hole`, as disjoint boxes.
 std::vector<Box> difference(const Box& box, const Box& hole);
 
 }  // namespace orthant::tensor

@@ -28,13 +28,14 @@ int index_of(const Grid& grid, const Grid& coordinates);
 /// A balanced cut of `extent` cells into `count` blocks: the first (extent % count) have one cell more.
 std::int64_t block_begin(std::int64_t extent, int count, int index);
 
-/// Who owns which box of a tensor: the parts of the grid belong to the ranks from `first_rank` on, other ranks own
-/// nothing.
+/// Which rank owns which box of a tensor: the parts of the grid belong to consecutive ranks from `first_rank` on, and
+/// all other ranks own nothing.
 struct Distribution {
   Shape global;
   Grid grid;
   int first_rank = 0;
-  /// Per dim where the blocks begin and, last, end (parts + 1 numbers); balanced where empty.
+  /// Per dim the cell at which each block begins and, last, the end of the dim (parts + 1 numbers). An empty list means
+  /// a balanced cut.
   std::array<std::vector<std::int64_t>, all_dims.size()> cuts{};
 
   bool operator==(const Distribution&) const = default;
@@ -44,7 +45,8 @@ struct Distribution {
 Range block(const Distribution& distribution, Dim dim, int index);
 /// True if `rank` is one of the ranks that share the tensor (it may still own nothing).
 bool takes_part(const Distribution& distribution, int rank);
-/// The box that `rank` owns; Box{} if there are more parts than cells or the rank takes no part.
+/// The box that `rank` owns; Box{} if its block has no cells, because there are more parts than cells, or if it has no
+/// block.
 Box owned_box(const Distribution& distribution, int rank);
 
 }  // namespace orthant::tensor

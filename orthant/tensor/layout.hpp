@@ -14,18 +14,18 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
-/// In a task: the argument is laid out as another one is.
+/// In a task: this argument has the same layout as another one.
 inline constexpr Layout as_other{.extents = {0, 0, 0, 0, 0}, .strides = {0, 0, 0, 0, 0}, .offset = 0};
 constexpr bool is_given(const Layout& layout) { return layout.strides.c != 0; }
 
-/// NDHWC without gaps: the order of every activation.
+/// NDHWC without gaps: the order of all activations.
 Layout channels_last(const Shape& extents);
-/// NCDHW without gaps: PyTorch's order, that of files and of flattened tensors.
+/// NCDHW without gaps: the order of PyTorch, of files and of flattened tensors.
 Layout channels_first(const Shape& extents);
-/// The channels [first, first + count) of `whole`, in place.
+/// A view of the channels [first, first + count) of `whole`.
 Layout channel_range(const Layout& whole, std::int64_t first, std::int64_t count);
 
-/// The box `part` of `whole`, in place; counted from the layout's first item.
+/// A view of the box `part` of `whole`, in coordinates relative to the first item of the layout.
 Layout box_of(const Layout& whole, const Box& part);
 
 /// True if the layout is channels_last(extents) at any offset.

@@ -4,8 +4,8 @@
 
 namespace orthant::tensor {
 
-/// What a convolution or pooling looks at: per spatial dim the kernel's taps, their spacing,
-/// the step between outputs, and the padding below and above.
+/// The window of a convolution or pooling: per spatial dim the number of taps, their dilation, the stride between
+/// outputs, and the padding at both ends.
 struct Window {
   Extent3 size = cube(1);
   Extent3 stride = cube(1);
@@ -28,7 +28,7 @@ void check(const Window& window);
 std::int64_t window_output(const Window& window, Dim dim, std::int64_t extent);
 Extent3 window_output(const Window& window, const Extent3& extents);
 
-/// The adjoint: outputs of a transposed convolution, with `extra` cells more at the upper end.
+/// The adjoint: outputs of a transposed convolution, with `extra` more cells at the upper end.
 Extent3 transposed_output(const Window& window, const Extent3& extents, const Extent3& extra);
 
 }  // namespace orthant::tensor

@@ -214,7 +214,7 @@ class Data(ProgramTest):
     def test_convert_refuses_what_it_does_not_know(self):
         self.write("a.jpg", b"x")
         self.write("a.nii", b"x")
-        self.expect_conversion_error(64, "of no kind that is converted", "a.jpg", "--to", "out")
+        self.expect_conversion_error(64, "of a kind that cannot be converted", "a.jpg", "--to", "out")
         self.expect_conversion_error(65, "not a NIfTI file", "a.nii", "--to", "out")
         self.expect_conversion_error(66, "cannot open 'none.npy'", "none.npy", "--to", "out")
 

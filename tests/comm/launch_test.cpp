@@ -57,7 +57,7 @@ TEST(Launch, MoreRanksThanProcessorsShareThemWithAWarning) {
   EXPECT_EQ(value_of(command, "OMPI_MCA_mpi_yield_when_idle"), "1");
   EXPECT_EQ(value_of(command, "OMP_WAIT_POLICY"), "passive");
   EXPECT_EQ(value_of(command, "OMPI_ALLOW_RUN_AS_ROOT"), "1");
-  EXPECT_EQ(command.warning, "4 ranks of 1 thread on 2 processors: they share them, and the job is slow");
+  EXPECT_EQ(command.warning, "4 ranks of 1 thread on 2 processors: ranks share processors, so the job is slow");
 }
 
 /// Variables of the environment for the length of a test.

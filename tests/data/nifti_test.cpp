@@ -130,13 +130,13 @@ TEST(NiftiFile, RefusesWhatIsNone) {
   const File good = File(false).extents({2, 1, 1}).type(16, 32).numbers<float>({1, 2});
 
   refuse("only 5 bytes", "short");
-  refuse("not a NIfTI-1 file", std::string(1000, 'x'));
+  refuse("not a single-file NIfTI-1 image", std::string(1000, 'x'));
   refuse("is truncated", good.bytes().substr(0, 359));
   refuse("is truncated", File(good).extents({32767, 32767, 32767}).bytes());
-  refuse("no volume", File(good).extents({2, 0, 1}).bytes());
-  refuse("no volume", File(good).extents({2, -5, 1}).bytes());
-  refuse("no volume", File(good).extents({2, 1, 1, 2, 2}).bytes());
-  refuse("no volume", File(good).put<std::int16_t>(40, 99).bytes());
+  refuse("not those of a volume", File(good).extents({2, 0, 1}).bytes());
+  refuse("not those of a volume", File(good).extents({2, -5, 1}).bytes());
+  refuse("not those of a volume", File(good).extents({2, 1, 1, 2, 2}).bytes());
+  refuse("not those of a volume", File(good).put<std::int16_t>(40, 99).bytes());
   refuse("NIfTI type 32", File(good).type(32, 64).bytes());
   refuse("begin at byte", File(good).put<float>(108, 1e30F).bytes());
   refuse("begin at byte", File(good).put<float>(108, -4).bytes());

@@ -107,7 +107,7 @@ TEST(Safetensors, RefusesMalformedFiles) {
       {one(entry("a", "18446744073709551615", 0, 8), 8), "not a size"},
       {one(entry("a", "-2", 0, 8), 8), "not a size"},
       {one(entry("a", "2.0", 0, 8), 8), "not a size"},
-      {one(entry("a", "2", 8, 0), 8), "two rising numbers"},
+      {one(entry("a", "2", 8, 0), 8), "two ascending numbers"},
       {one(entry("a", "2", 0, 8, "I8"), 8), "type \"I8\" is not supported"},
       {one(entry("a", "2", 0, 8, "f32"), 8), "type \"f32\" is not supported"},
       {one("\"a\":{\"dtype\":7,\"shape\":[],\"data_offsets\":[0,0]}", 0), "type 7 is not supported"},

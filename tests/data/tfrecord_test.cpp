@@ -101,7 +101,7 @@ TEST(TfRecord, RefusesWhatIsNone) {
   refuse("record 0: its checksum is wrong", flipped);
   refuse("no feature 'x'", record(field(1, y)));
   refuse("no feature 'y'", record(field(1, x)));
-  refuse("no cube", record(field(1, feature("x", 1, counts(2).substr(8)) + y)));
+  refuse("not a cube", record(field(1, feature("x", 1, counts(2).substr(8)) + y)));
   refuse("beyond its end", record("\x0A\x7F"));
   refuse("unknown kind", record("\x0B"));
   refuse("not finite", record(field(1, x + feature("y", 2, raw(std::numeric_limits<float>::quiet_NaN())))));

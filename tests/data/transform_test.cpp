@@ -82,7 +82,7 @@ TEST(Transform, NamesWhatIsNoLongerFinite) {
   const TransformedDataset set = make({data::sets::Log1p{}}, 12, -1);
   std::vector<float> items(3 * 4 * 5 * 2);
 
-  test::expect_error(base::Exit::bad_data, "sample 0 at channel 1, [0, 1, 1] becomes -inf by the transforms",
+  test::expect_error(base::Exit::bad_data, "sample 0 at channel 1, [0, 1, 1] becomes -inf after the transforms",
                      [&] { set.read_input(0, tensor::whole(shape.input), items); });
 }
 

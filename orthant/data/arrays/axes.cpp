@@ -11,7 +11,7 @@ namespace {
 using tensor::Dim;
 using tensor::Shape;
 
-/// The orders in which files of the field hold a sample.
+/// The orders of axes that are common in files.
 std::vector<Axes> sample_orders(const AxesWanted& wanted) {
   const Axes spatial = wanted.spatial_count == 3 ? Axes{Dim::d, Dim::h, Dim::w} : Axes{Dim::h, Dim::w};
   const bool single_pixel =
@@ -37,7 +37,7 @@ bool fits(const std::vector<std::int64_t>& extents, const Axes& axes, const Shap
   return true;
 }
 
-/// True if both put the items at the same places.
+/// True if the items have the same offsets in both orders.
 bool same_places(const std::vector<std::int64_t>& extents, const Axes& a, const Axes& b) {
   const tensor::Layout x = layout_of(shape_of(extents, a), a);
   const tensor::Layout y = layout_of(shape_of(extents, b), b);

@@ -8,7 +8,8 @@
 
 namespace orthant::data::arrays {
 
-/// Which dim each axis of an array in a file is: n first if there, then channels last or first.
+/// The dim that each axis of an array in a file stands for: n comes first, if there is one, and channels come first or
+/// last of the others.
 using Axes = std::vector<tensor::Dim>;
 
 /// "NDHWC"; "" for a single number.
@@ -18,17 +19,17 @@ std::optional<Axes> parse_axes(const std::string& text);
 
 /// The extents by dim; dims without an axis have one cell.
 tensor::Shape shape_of(const std::vector<std::int64_t>& extents, const Axes& axes);
-/// Where the items of an array of that shape lie.
+/// The layout of an array of that shape.
 tensor::Layout layout_of(const tensor::Shape& shape, const Axes& axes);
 
-/// What an array is to be: a tensor of one sample (n is ignored), in 2 or 3 spatial dims.
+/// The tensor of one sample (n is ignored) that an array should hold, in 2 or 3 spatial dims.
 struct AxesWanted {
   tensor::Shape shape;
   int spatial_count = 3;
 };
 
-/// Every way in which an array of these extents holds one or more such tensors; ways that are the same in memory
-/// count once.
+/// All orders of axes in which an array of these extents holds one or more such tensors. Orders that are the same in
+/// memory are listed once.
 std::vector<Axes> matching_axes(const std::vector<std::int64_t>& extents, const AxesWanted& wanted);
 /// "4x16x16x16" in the order of dims c d h w.
 std::string to_text(const AxesWanted& wanted);

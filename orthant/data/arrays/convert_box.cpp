@@ -20,22 +20,22 @@ using tensor::Box;
 using tensor::Layout;
 using tensor::Shape;
 
-/// Pieces stay in the caches until they are converted.
+/// Files are read in pieces that are small enough to stay in the caches until they are converted.
 constexpr std::int64_t pixel_piece_bytes = 256 << 10;
 constexpr std::int64_t channel_piece_bytes = 64 << 10;
 constexpr std::int64_t interleaved_piece = 16 << 10;
 constexpr std::int64_t interleaved_words = 64 << 10;
-/// Results that no cache holds are stored past them, if they come in long runs.
+/// Results that are too large for any cache are written with non-temporal stores, if they come in long runs.
 constexpr std::int64_t cached_items = 4 << 20;
 constexpr std::int64_t short_run_items = 2 << 10;
 
-/// Numbers converted to floats; bad ones are not finite.
+/// Converts numbers to floats and returns the index of the first that is not finite, or -1.
 struct ToFloat {
   using Item = float;
   NumberType type;
   bool past_caches;
 
-  /// Numbers that are in place already are only checked.
+  /// Numbers that were fetched straight into `to` are only checked.
   std::int64_t operator()(std::span<const std::byte> from, float* to, std::int64_t stride) const {
     if (from.data() != reinterpret_cast<const std::byte*>(to)) put(from, to, stride);
     if (is_integer(type)) return -1;
@@ -56,7 +56,7 @@ struct ToFloat {
   }
 };
 
-/// Numbers converted to labels; bad ones are no class.
+/// Converts numbers to labels and returns the index of the first that is not a class, or -1.
 struct ToLabel {
   using Item = std::int32_t;
   NumberType type;
@@ -121,7 +121,7 @@ class Walk {
   }
 
  private:
-  /// The first item of the run in file and memory.
+  /// The first item of the run in the file and in memory.
   [[nodiscard]] std::int64_t in_file(std::int64_t c) const {
     std::int64_t item = from_.layout.offset + c * from_.layout.strides.c;
     for (const tensor::Dim dim : {tensor::Dim::n, tensor::Dim::d, tensor::Dim::h, tensor::Dim::w})
@@ -132,7 +132,7 @@ class Walk {
     return to_.offset + start_.n * to_.strides.n + start_.d * to_.strides.d + start_.h * to_.strides.h;
   }
 
-  /// `room` is where they go if they need no conversion, or null.
+  /// `room` is where the items belong if they need no conversion, or null.
   std::span<const std::byte> bytes_of_items(std::int64_t first, std::int64_t count, Item* room) {
     const std::span<const std::byte> bytes =
         fetch_(first * size_, count * size_, as_stored_ ? reinterpret_cast<std::byte*>(room) : nullptr);
@@ -162,7 +162,7 @@ class Walk {
     convert_channels(pixels);
   }
 
-  /// Channels first, and four of them: each is converted, then they are put side by side.
+  /// Four channels, channels first: each is converted, and then they are interleaved.
   void convert_four_channels(std::int64_t pixels) {
     const ToFloat in_cache{.type = from_.type, .past_caches = false};
     std::array<const float*, 4> channels{};
@@ -181,7 +181,7 @@ class Walk {
     }
   }
 
-  /// The same where they are 16-bit integers: put side by side first.
+  /// The same for 16-bit integers, which are interleaved before they are converted.
   void convert_four_word_channels(std::int64_t pixels) {
     words_.resize(static_cast<std::size_t>(8 * interleaved_words));
     std::array<const std::byte*, 4> channels{};
@@ -190,7 +190,7 @@ class Walk {
       for (std::int64_t c = 0; c < 4; ++c) {
         std::byte* room = words_.data() + c * 2 * interleaved_words;
         const auto bytes = fetch_((in_file(box_.lo.c + c) + begin) * 2, count * 2, room);
-        // What is not in the room stays only until the next call.
+        // Bytes that were not put into the room are valid only until the next call.
         if (bytes.data() != room) std::copy(bytes.begin(), bytes.end(), room);
         channels.at(static_cast<std::size_t>(c)) = room;
       }
@@ -199,7 +199,7 @@ class Walk {
     }
   }
 
-  /// Channels first, or a single one: a run per channel.
+  /// Channels first, or a single channel: one run per channel.
   void convert_channels(std::int64_t pixels) {
     const std::int64_t most = channel_piece_bytes / size_;
     for (std::int64_t begin = 0; begin < pixels; begin += most) {
@@ -213,7 +213,7 @@ class Walk {
     }
   }
 
-  /// Channels last: one run with all of them.
+  /// Channels last: one run with all channels.
   void convert_pixels(std::int64_t pixels) {
     const std::int64_t channels = from_.layout.extents.c;
     const bool dense = extents_.c == channels && to_.strides.c == 1 && to_.strides.w == channels;
@@ -248,7 +248,7 @@ class Walk {
   Item* into_;
   Convert convert_;
   bool rows_joined_ = false, slices_joined_ = false, whole_pixels_ = false;
-  bool as_stored_ = false;  ///< the file has the very bytes that memory is to have
+  bool as_stored_ = false;  ///< the bytes in the file are those wanted in memory
   std::int64_t size_ = 0;
   Shape start_;
   std::vector<std::byte> turned_;

@@ -6,7 +6,8 @@
 
 namespace orthant::data::arrays {
 
-/// Reads pieces of a file, counted from `begin`, and counts the bytes. Pass it to convert_box() with std::ref.
+/// Reads ranges of a file, with offsets relative to `begin`, and counts the bytes. Pass it to convert_box() by
+/// std::ref.
 class FileFetch {
  public:
   FileFetch(const io::InputFile& file, std::int64_t begin) : file_(file), begin_(begin) {}

@@ -8,7 +8,8 @@
 namespace orthant::data::arrays {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "files are little-endian, and so is the machine");
+static_assert(std::endian::native == std::endian::little,
+              "numbers are read as files have them, in little-endian order");
 
 struct Half {
   std::uint16_t bits;
@@ -37,7 +38,7 @@ void convert_all(std::span<const std::byte> from, To* to, std::int64_t stride) {
     std::memcpy(&value, from.data() + static_cast<std::size_t>(i) * sizeof(From), sizeof(From));
     return static_cast<To>(value);  // NOLINT(bugprone-signed-char-misuse): int8 is a number here
   };
-  // A loop of its own, which compilers can vectorise.
+  // A separate loop for stride 1, which compilers can vectorise.
   if (stride == 1) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = item(i);
     return;

@@ -11,7 +11,7 @@ constexpr std::uintptr_t vector_bytes = 16;
 
 bool is_aligned(const float* at) { return reinterpret_cast<std::uintptr_t>(at) % vector_bytes == 0; }
 
-/// Eight numbers of two bytes as 32-bit integers.
+/// Widens eight 16-bit integers to 32 bits.
 struct Pair {
   __m128i low, high;
 };

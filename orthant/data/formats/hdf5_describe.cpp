@@ -18,7 +18,7 @@ using base::fail;
 constexpr int most_depth = 8;
 constexpr std::size_t most_arrays = 1000;
 
-/// A name that a message can show.
+/// The name in a form that a message can show.
 std::string printable(std::string name) {
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return c < 32 || c == 127; }, '?');

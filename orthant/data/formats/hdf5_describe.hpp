@@ -4,8 +4,8 @@
 
 namespace orthant::data::formats {
 
-/// The outline of an HDF5 file, made with the library, which a damaged file may crash: for child processes. What is
-/// wrong is in the outline, nothing is thrown.
+/// Makes the outline of an HDF5 file with the library, which may crash on a damaged file, so call it in child processes
+/// only. Errors are reported in the outline; nothing is thrown.
 Hdf5Outline describe_hdf5(const std::string& path);
 
 }  // namespace orthant::data::formats

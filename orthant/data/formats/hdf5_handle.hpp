@@ -6,7 +6,7 @@
 
 namespace orthant::data::formats {
 
-/// Something that HDF5 opened, closed with its owner.
+/// Owns an identifier that HDF5 opened, and closes it.
 class Hdf5Handle {
  public:
   using Close = herr_t (*)(hid_t);
@@ -22,7 +22,7 @@ class Hdf5Handle {
   ~Hdf5Handle() { close(); }
 
   [[nodiscard]] hid_t get() const { return id_; }
-  /// What is closed already stays so.
+  /// Does nothing if it is closed already.
   herr_t close() { return id_ < 0 ? 0 : close_(std::exchange(id_, -1)); }
 
  private:
@@ -30,8 +30,9 @@ class Hdf5Handle {
   Close close_;
 };
 
-/// To be called before any other call of HDF5. It prints nothing itself: errors are ours to report. And it does
-/// nothing when the process ends, because a file that cannot be written to its end crashes it there.
+/// Must be called before any other function of HDF5. It keeps the library from printing errors, which this program
+/// reports itself, and from cleaning up when the process ends, because it crashes there if a file could not be
+/// completed.
 inline void prepare_hdf5() {
   H5dont_atexit();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);

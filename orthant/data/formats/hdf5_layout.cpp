@@ -10,9 +10,9 @@ namespace orthant::data::formats {
 namespace {
 
 constexpr std::int64_t most_chunk_bytes = std::int64_t{256} << 20;
-/// The library needs time in proportion to their square to list them.
+/// The library needs time in proportion to the square of the number of chunks to list them.
 constexpr std::int64_t most_chunks = 1 << 15;
-/// Deflate cannot do better: more is a bomb or damage.
+/// Deflate cannot compress better: a file that claims more is damaged or malicious.
 constexpr std::int64_t most_expansion = 1032;
 
 /// Why an array is refused; caught in describe_array.
@@ -99,7 +99,7 @@ void read_contiguous(hid_t dataset, std::int64_t bytes, std::int64_t file_bytes,
 }
 
 void read_compact(hid_t dataset, hid_t type, std::int64_t bytes, Hdf5Array& array) {
-  if (bytes > 1 << 16) refuse("damaged (too large for its place)");
+  if (bytes > 1 << 16) refuse("damaged (too large to be stored in the metadata)");
   array.inside.assign(static_cast<std::size_t>(bytes), '\0');
   if (H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array.inside.data()) < 0) refuse("damaged (unreadable)");
 }

@@ -6,7 +6,7 @@
 
 namespace orthant::data::formats {
 
-/// What the library knows of an open data set in a file of so many bytes; `refused` says why it is not one of ours.
+/// Describes an open data set in a file of `file_bytes` bytes; `refused` says why it cannot be read, if so.
 Hdf5Array describe_array(hid_t dataset, const std::string& name, std::int64_t file_bytes);
 
 }  // namespace orthant::data::formats

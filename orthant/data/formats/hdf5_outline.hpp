@@ -10,7 +10,7 @@
 
 namespace orthant::data::formats {
 
-/// A piece of a chunked array in its file; no bytes: never written, it has the fill value.
+/// A chunk of an array in its file. A chunk of no bytes was never written and has the fill value.
 struct Hdf5Chunk {
   std::int64_t offset = 0, bytes = 0;
   std::uint32_t skipped_filters = 0;  ///< bit i: filter i was not applied
@@ -18,7 +18,7 @@ struct Hdf5Chunk {
   bool operator==(const Hdf5Chunk&) const = default;
 };
 
-/// Filters that are undone here; others are refused.
+/// The filters that can be undone; arrays with others are refused.
 enum class Hdf5Filter { deflate = 1, shuffle = 2, fletcher32 = 3 };
 const char* name_of(Hdf5Filter filter);
 
@@ -29,17 +29,17 @@ struct Hdf5Array {
   arrays::NumberType type = arrays::NumberType::f32;
   bool big_endian = false;
   std::vector<std::int64_t> extents;
-  std::int64_t offset = 0;          ///< of the bytes in the file, if they are contiguous
-  std::string inside;               ///< the bytes themselves, if they are among the metadata
+  std::int64_t offset = 0;          ///< of the data in the file, if it is contiguous
+  std::string inside;               ///< the data itself, if it is stored in the metadata
   std::vector<std::int64_t> chunk;  ///< extents of a chunk; empty if not chunked
-  std::vector<Hdf5Filter> filters;  ///< in the order of writing
-  std::vector<Hdf5Chunk> chunks;    ///< row by row of the grid of chunks
+  std::vector<Hdf5Filter> filters;  ///< in the order in which they were applied
+  std::vector<Hdf5Chunk> chunks;    ///< in row-major order of the grid of chunks
   std::string fill;                 ///< the bytes of one item
 
   bool operator==(const Hdf5Array&) const = default;
 };
 
-/// What is where in an HDF5 file, or why it cannot be read.
+/// Where the arrays of an HDF5 file are, or why it cannot be read.
 struct Hdf5Outline {
   std::string path;
   base::Exit code = base::Exit::done;

@@ -18,7 +18,7 @@ using tensor::Dim;
 using tensor::Layout;
 using tensor::Shape;
 
-/// Gives pieces of bytes in memory.
+/// Fetches from bytes in memory.
 struct MemoryFetch {
   std::span<const std::byte> all;
   std::span<const std::byte> operator()(std::int64_t first, std::int64_t bytes, std::byte*) const {
@@ -34,7 +34,7 @@ struct ChunkGrid {
     strides = arrays::layout_of(cells, axes).strides;
   }
 
-  /// The cells that hold `box`.
+  /// The chunks that contain `box`, as a box of the grid.
   [[nodiscard]] Box around(const Box& box) const {
     Box found;
     for (const Dim dim : tensor::all_dims)
@@ -86,8 +86,8 @@ Hdf5Reader::Hdf5Reader(const Hdf5Outline& outline, const Hdf5Array& array, array
       layout_(arrays::layout_of(shape_, axes_)),
       name_(outline.path + ":" + array.name) {}
 
-/// `convert(stored, box, fetch, to)` puts a box of the stored tensor at `to`, and returns what is bad, counted from
-/// where the stored tensor begins.
+/// `convert(stored, box, fetch, to)` writes a box of the stored tensor to `to`, and returns the first bad number, with
+/// its position in the stored tensor.
 template <class Convert>
 std::int64_t Hdf5Reader::read_chunks(const io::InputFile& file, const Box& box, Convert convert) const {
   const ChunkGrid grid(array_, axes_, shape_);

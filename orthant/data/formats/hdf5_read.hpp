@@ -14,16 +14,16 @@ class Hdf5Reader {
  public:
   Hdf5Reader(const Hdf5Outline& outline, const Hdf5Array& array, arrays::Axes axes);
 
-  /// n counts samples.
+  /// n is the number of samples.
   [[nodiscard]] const tensor::Shape& shape() const { return shape_; }
   /// "a.h5:full".
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// `box`, dense and channels-last; returns the bytes taken from the file. Throws Error naming the place of a number
-  /// that is not finite.
+  /// Reads `box`, dense and channels-last; returns the number of bytes read from the file. Throws Error with the
+  /// position of a number that is not finite.
   // NOLINTNEXTLINE(modernize-use-nodiscard): few count
   std::int64_t read(const tensor::Box& box, std::span<float> into) const;
-  /// The same for class indices; throws Error naming the place of one outside [0, classes).
+  /// The same for class indices; throws Error with the position of one outside [0, classes).
   // NOLINTNEXTLINE(modernize-use-nodiscard): few count
   std::int64_t read_labels(const tensor::Box& box, std::int64_t classes, std::span<std::int32_t> into) const;
 

@@ -12,7 +12,7 @@ namespace {
 using base::Exit;
 using base::Json;
 
-/// On one line; what is no UTF-8 is replaced.
+/// JSON on one line, in which invalid UTF-8 is replaced.
 std::string line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Hdf5Outline outline_of(const io::ChildResult& result, const std::string& path) {
@@ -31,7 +31,7 @@ Hdf5Outline outline_of(const io::ChildResult& result, const std::string& path) {
 
 std::vector<Hdf5Outline> try_survey_hdf5(const std::vector<std::string>& paths) {
   const auto describe = [&](std::size_t i) {
-    // Only the child's environment: files are not written, and some file systems have no locks.
+    // This changes only the environment of the child. Files are not written, and some file systems have no locks.
     ::setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
     return line(to_json(describe_hdf5(paths[i])));
   };

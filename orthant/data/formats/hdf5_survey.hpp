@@ -4,14 +4,14 @@
 
 namespace orthant::data::formats {
 
-/// The outlines of HDF5 files, made in a child process: a file that crashes the library costs the child only. Throws
-/// Error for the first file that cannot be read.
+/// Makes the outlines of HDF5 files in a child process, so that a file that crashes the library ends only the child.
+/// Throws Error for the first file that cannot be read.
 std::vector<Hdf5Outline> survey_hdf5(const std::vector<std::string>& paths);
 
-/// The same with the error of each file in its outline.
+/// The same, except that the error of each file is in its outline.
 std::vector<Hdf5Outline> try_survey_hdf5(const std::vector<std::string>& paths);
 
-/// Outlines as text, to be given to other ranks.
+/// Outlines as text, to be sent to other ranks.
 std::string outlines_text(const std::vector<Hdf5Outline>& outlines);
 std::vector<Hdf5Outline> outlines_from_text(const std::string& text);
 

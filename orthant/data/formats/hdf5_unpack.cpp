@@ -30,7 +30,7 @@ void Hdf5Unpacker::refuse(const Hdf5Chunk& chunk, const char* why) const {
 std::span<const std::byte> Hdf5Unpacker::unpack(const Hdf5Chunk& chunk) {
   bytes_.resize(static_cast<std::size_t>(chunk.bytes));
   file_.read(chunk.offset, bytes_);
-  // A checksum that was made before packing is packed too.
+  // A checksum that was appended before packing is packed as well.
   std::size_t packed_bytes = chunk_bytes_;
   for (std::size_t i = 0; i < array_.filters.size() && array_.filters[i] != Hdf5Filter::deflate; ++i) {
     if (array_.filters[i] == Hdf5Filter::fletcher32 && !is_skipped(chunk, i)) packed_bytes += checksum_bytes;
@@ -43,7 +43,7 @@ std::span<const std::byte> Hdf5Unpacker::unpack(const Hdf5Chunk& chunk) {
       case Hdf5Filter::fletcher32: check_sum(chunk); break;
     }
   }
-  if (bytes_.size() != chunk_bytes_) refuse(chunk, "has another size than the others");
+  if (bytes_.size() != chunk_bytes_) refuse(chunk, "does not have the size of the other chunks");
   return bytes_;
 }
 
@@ -56,7 +56,8 @@ void Hdf5Unpacker::inflate(std::size_t most_bytes, const Hdf5Chunk& chunk) {
   bytes_.swap(scratch_);
 }
 
-/// The filter stores all first bytes of the items, then all second ones, and so on; what is left over stays.
+/// The filter stores the first bytes of all items, then the second bytes, and so on; bytes after the last whole item
+/// are left as they are.
 void Hdf5Unpacker::unshuffle() {
   const auto size = static_cast<std::size_t>(bytes_of(array_.type));
   const std::size_t items = bytes_.size() / size;

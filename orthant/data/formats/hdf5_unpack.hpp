@@ -11,10 +11,10 @@ namespace orthant::data::formats {
 /// Reads chunks of an array and undoes its filters.
 class Hdf5Unpacker {
  public:
-  /// `name` is the array's in messages.
+  /// `name` is how error messages call the array.
   Hdf5Unpacker(const io::InputFile& file, const Hdf5Array& array, const std::string& name);
 
-  /// The chunk's items as they were before the filters, until the next call. Throws Error if it is damaged.
+  /// The items of the chunk as they were before the filters, valid until the next call. Throws Error if it is damaged.
   std::span<const std::byte> unpack(const Hdf5Chunk& chunk);
 
  private:

@@ -23,7 +23,7 @@ using base::fail;
   fail(Exit::io, "cannot write '{}': {}", path, why);
 }
 
-/// What the system said last, or a guess: HDF5 does not always hand it on.
+/// The last error of the system or, because HDF5 does not always pass it on, a guess.
 std::string reason() { return errno != 0 ? std::strerror(errno) : "HDF5 refused it; is the disk full?"; }
 
 hid_t check_id(hid_t id, const std::string& path) {
@@ -59,12 +59,12 @@ std::int64_t product(std::span<const std::int64_t> extents) {
   return items;
 }
 
-/// No times in the file, so that it is a function of its contents.
+/// The file stores no times, so that its bytes depend on its contents only.
 Hdf5Handle dataset_properties(const Hdf5Extents& extents, const std::string& path) {
   Hdf5Handle properties(check_id(H5Pcreate(H5P_DATASET_CREATE), path), H5Pclose);
   check(H5Pset_obj_track_times(properties.get(), false), path);
   if (extents.chunk.empty()) {
-    // What is not written yet need not be filled with zeros first.
+    // Space that has not been written yet need not be filled with zeros.
     check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER), path);
     return properties;
   }

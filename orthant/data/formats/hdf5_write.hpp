@@ -11,7 +11,7 @@
 
 namespace orthant::data::formats {
 
-/// A data set to be written. Without chunks it lies in one piece, readable at the disk's speed.
+/// A data set to be written. Without chunks it is contiguous and can be read at the speed of the disk.
 struct Hdf5Extents {
   arrays::NumberType type = arrays::NumberType::f32;
   std::vector<std::int64_t> extents;

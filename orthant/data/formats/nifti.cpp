@@ -19,7 +19,7 @@ using base::fail;
 constexpr std::size_t header_bytes = 348;
 constexpr std::size_t data_begin = 352;
 
-/// Where fields lie in the header (nifti1.h).
+/// The offsets of fields in the header (nifti1.h).
 enum Field : std::size_t {
   sizeof_hdr = 0,
   dim = 40,
@@ -52,7 +52,8 @@ class Header {
     swapped_ = get<std::int32_t>(sizeof_hdr) != static_cast<std::int32_t>(header_bytes);
     if (get<std::int32_t>(sizeof_hdr) != static_cast<std::int32_t>(header_bytes) ||
         std::memcmp(bytes.data() + magic, "n+1", 4) != 0)
-      fail(Exit::bad_data, "'{}' is not a NIfTI-1 file of one piece (.nii): its header does not say so", path);
+      fail(Exit::bad_data, "'{}' is not a single-file NIfTI-1 image (.nii): its header does not have its signature",
+           path);
   }
 
   template <class T>
@@ -79,7 +80,7 @@ std::vector<std::int64_t> read_extents(const Header& header, const std::string& 
   while (extents.size() > 3 && extents.front() == 1) extents.erase(extents.begin());
   const bool usable = std::all_of(extents.begin(), extents.end(), [](std::int64_t extent) { return extent > 0; });
   if (count < 2 || count > 7 || !usable || extents.size() > 4)
-    fail(Exit::bad_data, "'{}' has dims that are no volume with channels", path);
+    fail(Exit::bad_data, "'{}' has dims that are not those of a volume with channels", path);
   while (extents.size() < 3) extents.insert(extents.begin(), 1);
   return extents;
 }
@@ -92,7 +93,7 @@ arrays::NumberType read_type(const Header& header, const std::string& path) {
   return found->second;
 }
 
-/// The part of the file with the numbers, as the header says and the file has it.
+/// The bytes of the numbers; throws Error if the file does not have what the header says.
 std::span<const std::byte> numbers_of(const Header& header, const Nifti& image, std::span<const std::byte> bytes,
                                       const std::string& path) {
   std::int64_t needed = bytes_of(image.type);
@@ -156,8 +157,8 @@ Nifti read_nifti(const std::string& path) {
   const auto slope = header.get<float>(scl_slope);
   const auto intercept = header.get<float>(scl_inter);
   if (!std::isfinite(slope) || !std::isfinite(intercept))
-    fail(Exit::bad_data, "'{}' is damaged: its scale is {} and {}", path, slope, intercept);
-  if (slope != 0) {  // zero means: not scaled
+    fail(Exit::bad_data, "'{}' is damaged: its scale is {} and its offset {}", path, slope, intercept);
+  if (slope != 0) {  // zero means that the numbers are not scaled
     image.slope = slope;
     image.intercept = intercept;
   }

@@ -8,8 +8,8 @@
 
 namespace orthant::data::formats {
 
-/// A volume of a NIfTI-1 file. Extents are slowest first: d, h, w (the file's z, y, x), after a fourth dim c if it has
-/// one.
+/// A volume of a NIfTI-1 file. The extents begin with the slowest dim: d, h, w (z, y, x in the file), preceded by the
+/// fourth dim c if the file has one.
 struct Nifti {
   arrays::NumberType type = arrays::NumberType::f32;
   std::vector<std::int64_t> extents;
@@ -20,7 +20,7 @@ struct Nifti {
   [[nodiscard]] bool is_scaled() const { return slope != 1 || intercept != 0; }
 };
 
-/// Reads .nii and .nii.gz. Throws Error for what is no NIfTI-1 file of at most four dims.
+/// Reads .nii and .nii.gz. Throws Error unless it is a NIfTI-1 file of at most four dims.
 Nifti read_nifti(const std::string& path);
 /// Writes atomically; packed if the path ends in .gz.
 void write_nifti(const std::string& path, const Nifti& image);

@@ -49,7 +49,7 @@ HeaderText read_header(const io::InputFile& file) {
   return {.text = std::move(text), .data_begin = begin + length};
 }
 
-/// Number of items, or Error if the file's size is not what the header says.
+/// The number of items; throws Error if the size of the file is not what the header says.
 std::int64_t check_size(const NpyHeader& header, const io::InputFile& file, std::int64_t data_begin) {
   std::int64_t items = 1;
   bool overflow = false;

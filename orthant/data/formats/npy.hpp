@@ -20,8 +20,8 @@ struct NpyHeader {
 /// Reads the Python literal of an npy header; `path` names it in messages.
 NpyHeader parse_npy_header(const std::string& text, const std::string& path);
 
-/// An array on disk, C order. The constructor refuses whatever does not fit the file's size; nothing is read before
-/// it is asked for.
+/// An array on disk, C order. The constructor throws Error if the header does not match the size of the file; items are
+/// read only on request.
 class NpyFile {
  public:
   explicit NpyFile(const std::string& path);
@@ -32,11 +32,11 @@ class NpyFile {
 
   [[nodiscard]] arrays::NumberType type() const { return header_.type; }
 
-  /// `box` of the file's items, which lie as `layout` says, dense and channels-last. Returns the bytes taken from the
-  /// file. Throws Error naming the place of a NaN or infinity.
+  /// Reads `box` of the file's items, which have this layout, dense and channels-last. Returns the number of bytes read
+  /// from the file. Throws Error with the position of a NaN or infinity.
   // NOLINTNEXTLINE(modernize-use-nodiscard): few count
   std::int64_t read(const tensor::Layout& layout, const tensor::Box& box, std::span<float> into) const;
-  /// Class indices; throws Error naming the place of one outside [0, classes).
+  /// Reads class indices; throws Error with the position of one outside [0, classes).
   // NOLINTNEXTLINE(modernize-use-nodiscard): few count
   std::int64_t read_labels(const tensor::Layout& layout, const tensor::Box& box, std::int64_t classes,
                            std::span<std::int32_t> into) const;

@@ -47,7 +47,7 @@ class EntryReader {
     if (!json_.is_object() || json_.size() != 3) refuse("its entry must have dtype, shape and data_offsets");
     TensorEntry entry{.type = read_type(), .extents = read_numbers("shape")};
     const std::vector<std::int64_t> offsets = read_numbers("data_offsets");
-    if (offsets.size() != 2 || offsets[0] > offsets[1]) refuse("data_offsets must be two rising numbers");
+    if (offsets.size() != 2 || offsets[0] > offsets[1]) refuse("data_offsets must be two ascending numbers");
     entry.begin = offsets[0];
     entry.end = offsets[1];
     check_size(entry);
@@ -119,7 +119,7 @@ void check_cover(const std::map<std::string, TensorEntry>& tensors, std::int64_t
       fail(Exit::bad_data, "'{}': there is a hole of {} bytes before tensor '{}'", path, entry.begin - at, name);
     at = entry.end;
   }
-  if (at != bytes) fail(Exit::bad_data, "'{}': {} bytes after the last tensor belong to none", path, bytes - at);
+  if (at != bytes) fail(Exit::bad_data, "'{}': {} bytes after the last tensor belong to no tensor", path, bytes - at);
 }
 
 std::string header_text(const std::vector<TensorSource>& tensors, const std::map<std::string, std::string>& metadata) {

@@ -18,15 +18,15 @@ struct TensorEntry {
   std::int64_t begin = 0, end = 0;
 };
 
-/// Named tensors on disk. The constructor reads and checks the header; tensors must cover the file without holes
-/// or overlaps, as the format demands.
+/// Named tensors on disk. The constructor reads and checks the header; tensors must cover the file without
+/// holes or overlaps, as the format demands.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::string& path);
 
   [[nodiscard]] const std::string& path() const { return file_.path(); }
   [[nodiscard]] const std::map<std::string, TensorEntry>& tensors() const { return tensors_; }
-  /// The tensor as floats; `into` must have its size. Throws Error naming the place of a NaN or infinity.
+  /// The tensor as floats; `into` must have its size. Throws Error with the position of a NaN or infinity.
   void read(const std::string& name, std::span<float> into) const;
 
  private:
@@ -35,7 +35,7 @@ class SafetensorsFile {
   std::int64_t data_begin_ = 0;
 };
 
-/// A float32 tensor to write; `fill` makes its items when their turn comes, so that one at a time is in memory.
+/// A float32 tensor to write. `fill` is called when its turn comes, so that only one tensor at a time is in memory.
 struct TensorSource {
   std::string name;
   std::vector<std::int64_t> extents;

@@ -24,7 +24,7 @@ T number_at(Bytes bytes, std::size_t at) {
 
 std::uint32_t masked(std::uint32_t sum) { return (sum >> 15U | sum << 17U) + 0xA282EAD8U; }
 
-/// What is wrong with a record; caught where its number is known.
+/// Why a record is malformed; caught where the number of the record is known.
 struct Malformed {
   const char* why;
 };
@@ -74,7 +74,7 @@ class Message {
   Bytes rest_;
 };
 
-/// The bytes of all fields of that number, one after the other.
+/// The bytes of all fields with that number, concatenated.
 void for_each_field(Bytes bytes, std::uint64_t number, const std::function<void(Bytes)>& visit) {
   Message message(bytes);
   while (const std::optional<Field> field = message.next()) {
@@ -116,7 +116,7 @@ CosmoflowRecord parse(Bytes example, std::int64_t channels) {
   const auto pixels = static_cast<std::int64_t>(x.size() / 2) / channels;
   record.size = std::llround(std::cbrt(static_cast<double>(pixels)));
   if (record.size * record.size * record.size * channels != static_cast<std::int64_t>(x.size() / 2))
-    throw Malformed{"its feature 'x' is no cube of four channels"};
+    throw Malformed{"its feature 'x' is not a cube of four channels"};
   record.x.resize(x.size() / 2);
   std::memcpy(record.x.data(), x.data(), x.size());
   record.y.resize(y.size() / 4);
@@ -127,7 +127,7 @@ CosmoflowRecord parse(Bytes example, std::int64_t channels) {
   return record;
 }
 
-/// The bytes of the next record; `rest` goes on behind it.
+/// The bytes of the next record; removes it from `rest`.
 Bytes next_record(Bytes& rest) {
   constexpr std::size_t head_bytes = 12;
   constexpr std::size_t tail_bytes = 4;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* dataset_name = "prediction";
 
-/// d, h, w, c of a shape, without what the file leaves out.
+/// The extents d, h, w, c of a shape, without the dims that the file leaves out.
 std::vector<std::int64_t> file_numbers(const tensor::Shape& shape, const VolumeExtents& extents) {
   std::vector<std::int64_t> numbers;
   if (extents.spatial_count == 3) numbers.push_back(shape.d);

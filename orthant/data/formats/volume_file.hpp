@@ -9,7 +9,7 @@
 
 namespace orthant::data::formats {
 
-/// One volume that goes to a file box by box.
+/// A volume that is written to a file box by box.
 struct VolumeExtents {
   arrays::NumberType type = arrays::NumberType::f32;
   tensor::Shape shape;       ///< n = 1
@@ -25,12 +25,12 @@ class VolumeFile {
   VolumeFile& operator=(const VolumeFile&) = delete;
   virtual ~VolumeFile() = default;
 
-  /// The numbers of a box, channels-last.
+  /// Writes the numbers of a box, channels-last.
   virtual void write(const tensor::Box& box, std::span<const std::byte> numbers) = 0;
   virtual void commit() = 0;
 };
 
-/// HDF5 with the data set `prediction`, D x H x W x C; boxes go straight to the file.
+/// HDF5 with the data set `prediction`, D x H x W x C; boxes are written straight to the file.
 std::unique_ptr<VolumeFile> make_hdf5_volume(const std::string& path, const VolumeExtents& extents);
 /// NIfTI, packed if the path ends in .gz; channels are the fourth dim. Kept in memory until commit().
 std::unique_ptr<VolumeFile> make_nifti_volume(const std::string& path, const VolumeExtents& extents);

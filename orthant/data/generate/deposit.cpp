@@ -10,20 +10,21 @@
 namespace orthant::data::generate {
 namespace {
 
-/// A part of a whole number of units; the rest goes to the other side, so that nothing is lost.
+/// A fraction of a whole number of units, rounded. The caller gives the rest to the other side, so that nothing is
+/// lost.
 std::uint32_t fraction_of(std::uint32_t units, float fraction) {
   const auto halves = static_cast<std::uint32_t>(static_cast<float>(2 * units) * fraction);
   return (halves + 1) / 2;
 }
 
-/// Particles move few boxes far, so that this is faster than a division.
+/// Particles move by few boxes, so that loops are faster than a division.
 std::int64_t modulo(std::int64_t i, std::int64_t size) {
   while (i < 0) i += size;
   while (i >= size) i -= size;
   return i;
 }
 
-/// A displacement as whole cells and the part of the particle that belongs to the next cell.
+/// A displacement as a number of whole cells and the fraction of the particle that belongs to the next cell.
 struct Shift {
   std::int64_t cells;
   float fraction;
@@ -32,19 +33,19 @@ struct Shift {
 Shift shift_of(const Displacements& displacements, const Growth& growth, std::size_t dim, std::size_t particle) {
   const float distance = static_cast<float>(growth.first) * displacements.first[dim][particle] -
                          static_cast<float>(growth.second) * displacements.second[dim][particle];
-  // std::floor is a call on processors of old, for which this is compiled.
+  // std::floor would be a function call, because this is compiled for old processors, too.
   auto whole = static_cast<std::int32_t>(distance);
   if (static_cast<float>(whole) > distance) --whole;
   return {whole, distance - static_cast<float>(whole)};
 }
 
-/// Where a particle started.
+/// The cell in which a particle started, and the plane that it is moved to.
 struct Origin {
   std::uint32_t* plane;
   std::int64_t size, h, w;
 };
 
-/// Shares units out among the four cells of a plane around the place.
+/// Distributes units among the four cells of a plane around the new position.
 void place_in_plane(const Origin& origin, const Shift& by_h, const Shift& by_w, std::uint32_t units) {
   const std::int64_t size = origin.size;
   const std::int64_t w0 = modulo(origin.w + by_w.cells, size), w1 = w0 + 1 == size ? 0 : w0 + 1;
@@ -70,7 +71,7 @@ std::int64_t Deposit::bytes(const Slabs& slabs, int rank, std::int64_t reach) {
 
 Deposit::Reach Deposit::reach_of(int rank) const {
   const tensor::Range own = slabs_.planes(rank);
-  // One more after the last: a particle also belongs to the next plane.
+  // One more plane after the last, because a particle also contributes to the next plane.
   return {.first = own.lo - farthest_, .planes = std::min(slabs_.size, own.hi - own.lo + 2 * farthest_ + 1)};
 }
 

@@ -12,8 +12,8 @@ struct Growth {
   double first = 1, second = -3.0 / 7;
 };
 
-/// Puts particles, one per cell at first, where displacements bring them, and shares each out among the eight cells
-/// around it (cloud in cell). The box is periodic.
+/// Moves particles, of which every cell has one at first, by their displacements, and distributes each among the eight
+/// cells around it (cloud in cell). The box is periodic.
 class Deposit {
  public:
   Deposit(comm::Comm& comm, const Slabs& slabs, int threads);
@@ -27,7 +27,7 @@ class Deposit {
   static std::int64_t bytes(const Slabs& slabs, int rank, std::int64_t reach);
 
  private:
-  /// Planes that a rank's particles can reach, modulo the box.
+  /// The planes that the particles of a rank can reach, modulo the size of the box.
   struct Reach {
     std::int64_t first = 0, planes = 0;
   };
@@ -35,11 +35,12 @@ class Deposit {
   [[nodiscard]] std::int64_t slot_of(const Reach& reach, std::int64_t d) const;
   [[nodiscard]] std::span<std::uint32_t> slot(std::int64_t index);
   void place_mine(const Displacements& displacements, const Growth& growth);
-  /// Only what comes into these slots: each thread has slots of its own, and looks at all particles that may get there.
+  /// Deposits only what falls into these slots: each thread has slots of its own, and visits all particles that can
+  /// reach them.
   void place_into(const tensor::Range& slots, const Displacements& displacements, const Growth& growth);
-  /// True if particles that start in plane d may get into these slots.
+  /// True if particles that start in plane d can reach these slots.
   [[nodiscard]] bool can_reach(std::int64_t d, const tensor::Range& slots) const;
-  /// Collective. Adds what other ranks' particles brought to planes of this one.
+  /// Collective. Adds what particles of other ranks deposited in planes of this rank.
   void exchange();
   void exchange_with(int to, int from);
   void check_mass();

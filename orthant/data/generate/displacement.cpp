@@ -9,7 +9,7 @@ namespace {
 
 using Field = std::vector<float>;
 
-/// Fields that follow from the modes of a density, one transform each.
+/// Fields that are derived from the modes of a density, by one transform each.
 class Derived {
  public:
   Derived(comm::Comm& comm, SlabFft& fft, const DisplacementOptions& options)
@@ -64,7 +64,7 @@ class Derived {
   std::size_t cells_;
 };
 
-/// The density of phi2 into `sum`, with two more fields of memory.
+/// Writes the density of phi2 to `sum`; `a` and `b` are scratch.
 void second_density(Derived& derived, std::span<const Complex> density, Field& sum, Field& a, Field& b) {
   derived.curvature(density, 0, 0, a);
   derived.curvature(density, 1, 1, b);

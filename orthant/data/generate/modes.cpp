@@ -8,14 +8,14 @@
 namespace orthant::data::generate {
 namespace {
 
-/// The member of a pair of opposite waves that has the number.
+/// True for the one of two opposite waves which gets the conjugate of the number drawn for the other.
 bool is_mirrored(const Waves& waves) {
   if (waves[2] != 0) return waves[2] < 0;
   if (waves[1] != 0) return waves[1] < 0;
   return waves[0] < 0;
 }
 
-/// 21 bits per dim.
+/// The position of a wave in the stream of random numbers: 21 bits per dim.
 std::uint64_t place_of(const Waves& waves) {
   constexpr std::int64_t offset = 1 << 20;
   std::uint64_t place = 0;
@@ -39,7 +39,7 @@ void draw_modes(const RandomField& field, const PowerSpectrum& spectrum, const S
   const std::int64_t size = fft.slabs().size;
   const double step = 2 * std::numbers::pi / field.box;
   const double volume = field.box * field.box * field.box;
-  // The spectrum depends on the square of the waves only, a whole number.
+  // The spectrum depends only on the square of the wave vector, which is a whole number.
   std::vector<double> amplitudes(static_cast<std::size_t>(3 * (size / 2) * (size / 2) + 1));
   io::in_threads(threads, static_cast<std::int64_t>(amplitudes.size()), [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t i = begin; i < end; ++i)

@@ -23,7 +23,7 @@ constexpr std::int64_t square_of(const Waves& waves) {
   return waves[0] * waves[0] + waves[1] * waves[1] + waves[2] * waves[2];
 }
 
-/// Calls visit(waves, index) for every mode of a rank, index counting its modes; from several threads.
+/// Calls visit(waves, index) for every mode of a rank, where `index` counts its modes; from several threads.
 template <class Visit>
 void for_each_mode(const Slabs& slabs, int rank, int threads, Visit visit) {
   const tensor::Range rows = slabs.planes(rank);

@@ -21,20 +21,20 @@ struct OrganSet {
   [[nodiscard]] io::SetDirectory set_directory() const;
 };
 
-/// What an int16 says for brightness 1.
+/// The value of brightness 1 as an int16.
 inline constexpr int counts_per_brightness = 1024;
 
-/// Planes that are drawn and written at a time, and how often that is for one volume.
+/// The number of planes that are drawn and written at a time, and how many times that is for one volume.
 std::int64_t planes_at_once(const OrganSettings& settings);
 std::int64_t steps_of_volume(const OrganSettings& settings);
 
-/// Memory that makes one.
+/// The memory that is needed to make a volume.
 std::int64_t volume_bytes(const OrganSet& set);
 
 /// "organs_00012.h5".
 std::string organ_file(std::int64_t sample);
 
-/// Writes one volume, some planes at each call of step().
+/// Writes one volume, with some planes at each call of step().
 class OrganFile {
  public:
   OrganFile(const OrganSet& set, std::int64_t sample, int threads);

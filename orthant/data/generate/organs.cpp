@@ -29,7 +29,7 @@ Point random_direction(std::uint64_t key, std::uint64_t index) {
   return point;
 }
 
-/// Three perpendicular unit vectors in random directions: the rows of a turn about each axis.
+/// Three perpendicular unit vectors in random directions: the rows of a product of rotations about each axis.
 std::array<Point, 3> random_axes(std::uint64_t key) {
   std::array<double, 3> c{}, s{};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -101,7 +101,7 @@ double OrganScene::distance(const Blob& blob, const Point& at) {
   const Point from{at[0] - blob.centre[0], at[1] - blob.centre[1], at[2] - blob.centre[2]};
   const Point local{dot(blob.axes[0], from), dot(blob.axes[1], from), dot(blob.axes[2], from)};
   const double straight = std::sqrt(dot(local, local));
-  // Far away no dent matters, and most places are far away.
+  // Far from the organ, where most points are, dents make no difference.
   if (straight > 1 + blob.dent) return straight;
   double dents = 0;
   for (std::size_t i = 0; i < blob.waves.size(); ++i) dents += std::cos(dot(blob.waves[i], local) + blob.phases[i]);
@@ -114,7 +114,7 @@ OrganScene::Tissue OrganScene::tissue_at(const Point& at) const {
   for (const Blob& blob : vessels_) {
     if (distance(blob, at) < 1) found.brightness = blob.brightness;
   }
-  // Where organs overlap, the later one lies before the others.
+  // Where organs overlap, the later one covers the others.
   for (const Blob& blob : organs_) {
     if (distance(blob, at) >= 1) continue;
     found = {.brightness = blob.brightness + 0.05 * value_noise(blob.key, 22, at), .label = blob.label};

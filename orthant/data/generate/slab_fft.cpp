@@ -14,10 +14,10 @@
 namespace orthant::data::generate {
 namespace {
 
-/// Lines along d that are gathered at once, so that whole cache lines are used.
+/// The number of lines along d that are copied together, so that whole cache lines are used.
 constexpr std::int64_t lines_at_once = 8;
 
-/// FFTW's planner has a state of its own that threads must not share.
+/// The planner of FFTW has global state, which only one thread at a time may use.
 std::mutex& planner() {
   static std::mutex mutex;
   return mutex;
@@ -36,7 +36,7 @@ Aligned<T> aligned(std::int64_t count) {
   return Aligned<T>(static_cast<T*>(memory));
 }
 
-/// A line's place in memory that is aligned like the first one's.
+/// Rounds the size of a line up, so that all lines have the alignment of the first.
 std::int64_t padded(std::int64_t size) { return (size + 7) / 8 * 8; }
 
 fftwf_complex* fftw(Complex* modes) { return reinterpret_cast<fftwf_complex*>(modes); }

@@ -12,13 +12,14 @@ namespace orthant::data::generate {
 
 using Complex = std::complex<float>;
 
-/// Where a cube of size^3 cells lies: each rank has some depth planes of it and, of its Fourier modes, some rows of h.
+/// How a cube of size^3 cells is distributed: each rank has some planes of depth and, of the Fourier modes, some rows
+/// of h.
 struct Slabs {
   std::int64_t size = 0;
   int ranks = 1;
 
   [[nodiscard]] tensor::Range planes(int rank) const;
-  /// Modes along w; the others follow from the symmetry of real fields.
+  /// The number of modes along w; the others follow from the symmetry of real fields.
   [[nodiscard]] std::int64_t half() const { return size / 2 + 1; }
   /// Cells and modes of one rank.
   [[nodiscard]] std::int64_t cells(int rank) const;
@@ -26,8 +27,8 @@ struct Slabs {
 };
 
 /// Fourier transforms of a cube that is cut into slabs. A field is [plane][h][w]; its modes are [h][d][w], h from
-/// planes(rank), w up to half(). Each line is transformed alone by the same plan, so that the result does not depend
-/// on the number of ranks or threads.
+/// planes(rank), w up to half(). Each line is transformed separately by the same plan, so that the result does not
+/// depend on the number of ranks or threads.
 class SlabFft {
  public:
   SlabFft(comm::Comm& comm, std::int64_t size, int threads);
@@ -43,7 +44,7 @@ class SlabFft {
   /// Collective. field = sum over modes of modes * exp(i k x); `modes` is used up.
   void backward(std::span<Complex> modes, std::span<float> field);
 
-  /// What the transforms allocate on a rank.
+  /// The bytes that the transforms allocate on a rank.
   static std::int64_t bytes(const Slabs& slabs, int rank, int threads);
 
  private:

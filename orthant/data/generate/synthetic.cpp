@@ -25,7 +25,7 @@ double between(double low, double high, std::uint64_t key, std::uint64_t index) 
   return low + (high - low) * uniform(key, index);
 }
 
-/// A wave of the given length in cells; direction and phase are random. Dims of one cell get none of it.
+/// A wave of the given length in cells; direction and phase are random. It does not vary along dims of one cell.
 Wave make_wave(const Extent3& extents, double length, double amplitude, std::uint64_t direction, std::uint64_t phase) {
   Wave wave{.k = {between(-1, 1, direction, 0), between(-1, 1, direction, 1), between(-1, 1, direction, 2)},
             .phase = between(0, 2 * std::numbers::pi, phase, 0),
@@ -80,7 +80,7 @@ std::vector<Field> class_fields(const sets::SampleShape& shape, std::uint64_t se
 }
 
 struct Ball {
-  std::array<double, 3> centre{};  ///< in parts of the extent
+  std::array<double, 3> centre{};  ///< as a fraction of the extent
   double radius = 0;
   std::int32_t label = 0;
 };
@@ -97,8 +97,8 @@ std::vector<Ball> make_balls(const sets::SampleShape& shape, std::uint64_t key) 
   return balls;
 }
 
-/// The class at a position given in parts of the extent; a later ball covers an earlier one. Flat volumes have no
-/// depth.
+/// The class at a position, which is given as fractions of the extents; a later ball covers an earlier one. Flat
+/// volumes have no depth.
 std::int32_t label_at(std::span<const Ball> balls, bool flat, double d, double h, double w) {
   std::int32_t label = 0;
   for (const Ball& ball : balls) {

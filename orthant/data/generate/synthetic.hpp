@@ -4,8 +4,8 @@
 
 namespace orthant::data::generate {
 
-/// A data set that is made up: every number is a function of seed, sample and position alone, so any part can be
-/// made anywhere. What the target asks for can be learned from the input:
+/// A synthetic data set: every number is a function of seed, sample and position alone, so any rank can make any part
+/// of it. The target can be learned from the input:
 ///   values per sample: a smooth random field; the values are its level, slope, amplitude and wave length, in [-1, 1]
 ///   labels per sample: a pattern of waves and levels that belongs to the class
 ///   labels per voxel:  balls of each class with its brightness, background is class 0

@@ -46,7 +46,7 @@ std::uint32_t sobol(std::uint32_t index, std::size_t dim) {
   return point;
 }
 
-/// Particles are not expected to move farther, in Mpc/h; only the prediction of memory relies on it.
+/// Particles are expected to move less than this, in Mpc/h. Only the prediction of memory relies on it.
 constexpr double farthest_move = 80;
 
 Displacements make_displacements(comm::Comm& comm, const UniverseSettings& settings, const Cosmology& cosmology,

@@ -14,7 +14,7 @@ namespace orthant::data::generate {
 
 /// What all universes of a set have in common.
 struct UniverseSettings {
-  std::int64_t size = 64;                         ///< cells along each side, and as many particles
+  std::int64_t size = 64;                         ///< cells along each side; there are as many particles as cells
   double box = 64;                                ///< side in Mpc/h
   std::vector<double> redshifts{3, 1.5, 0.5, 0};  ///< one channel each
   TransferKind transfer = TransferKind::eisenstein_hu;
@@ -22,7 +22,7 @@ struct UniverseSettings {
   std::uint64_t seed = 0;
 };
 
-/// What an int16 says for a cell with the mean density; a float says 1.
+/// The value of a cell with the mean density as an int16; as a float it is 1.
 inline constexpr int counts_per_particle = 64;
 
 /// One universe's parameters: Omega_m, sigma_8, n_s and H_0 in km/s/Mpc.
@@ -33,7 +33,7 @@ struct UniverseParameters {
   [[nodiscard]] Cosmology cosmology() const;
 };
 
-/// The middle of the range of each parameter; it reaches parameter_spread of it to both sides.
+/// The middle of the range of each parameter. The range extends to both sides by parameter_spread times this value.
 inline constexpr std::array<double, 4> parameter_means{0.3089, 0.8159, 0.9667, 67.74};
 inline constexpr double parameter_spread = 0.3;
 
@@ -43,7 +43,7 @@ UniverseParameters parameters_of(const std::array<double, 4>& physical);
 
 struct UniverseOptions {
   int threads = 1;
-  std::function<void()> after_step = [] {};  ///< called steps_of_universe() times, on all ranks at the same places
+  std::function<void()> after_step = [] {};  ///< called steps_of_universe() times, at the same points on all ranks
 };
 int steps_of_universe(const UniverseSettings& settings);
 
@@ -52,7 +52,7 @@ std::vector<std::byte> make_universe(comm::Comm& comm, const UniverseSettings& s
                                      const UniverseParameters& parameters, std::int64_t universe,
                                      const UniverseOptions& options);
 
-/// The most memory that makes a universe on one of `ranks` ranks, which the first one needs.
+/// The most memory that any of `ranks` ranks needs to make a universe; the first rank needs most.
 std::int64_t universe_bytes(const UniverseSettings& settings, int ranks, int threads);
 
 }  // namespace orthant::data::generate

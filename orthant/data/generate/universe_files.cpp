@@ -15,7 +15,7 @@ namespace {
 using base::Exit;
 using base::fail;
 
-/// Bytes of a file beside its numbers.
+/// The bytes of a file in addition to its numbers.
 constexpr std::int64_t header_bytes = 8192;
 
 std::int64_t pixel_bytes(const UniverseSet& set) {
@@ -120,7 +120,7 @@ class CubeFiles {
   std::vector<std::byte> cube_;
 };
 
-/// The planes [lo, hi) of all ranks on rank 0.
+/// Collects the planes [lo, hi) of all ranks on rank 0.
 void gather_planes(comm::Comm& comm, const UniverseSet& set, const tensor::Range& wanted,
                    std::span<const std::byte> mine, std::vector<std::byte>& into) {
   const Slabs slabs{.size = set.settings.size, .ranks = comm.size()};

@@ -21,7 +21,7 @@ struct UniverseSet {
   [[nodiscard]] io::SetDirectory set_directory() const;
 };
 
-/// Refuses settings that no set can have.
+/// Throws Error for settings that are not possible.
 void check_set(const UniverseSet& set);
 
 /// "universe_00012.h5", or "universe_00012_d0_h1_w3.h5" for one of its cubes.
@@ -32,7 +32,7 @@ std::string universe_file(const UniverseSet& set, std::int64_t universe, std::in
 void write_universe(comm::Comm& comm, const UniverseSet& set, const UniverseParameters& parameters,
                     std::int64_t universe, std::span<const std::byte> planes);
 
-/// Memory that rank 0 needs to write one.
+/// The memory that rank 0 needs to write a universe.
 std::int64_t writing_bytes(const UniverseSet& set);
 
 }  // namespace orthant::data::generate

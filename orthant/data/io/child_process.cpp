@@ -34,7 +34,8 @@ void limit(decltype(RLIMIT_AS) what, rlim_t most) {
   ::setrlimit(what, &now);
 }
 
-/// Handlers of the parent (MPI's print a backtrace) are not the child's, and libraries that abort print nothing.
+/// Resets the signal handlers of the parent (those of MPI print a backtrace), discards what libraries print before they
+/// abort, and sets limits.
 void become_child(const ChildLimits& limits) {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGINT, SIGXCPU, SIGPIPE})
     ::signal(signal, SIG_DFL);
@@ -83,7 +84,7 @@ std::string death_of(int status) {
   return fmt::format("exit code {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-/// One child that works from `first` on. Adds the lines it wrote; returns its status.
+/// Runs one child on the items from `first` on. Appends the lines that it wrote; returns its status.
 int run_one(std::size_t first, std::size_t count, const std::function<std::string(std::size_t)>& work,
             const ChildLimits& limits, std::vector<ChildResult>& results) {
   std::array<int, 2> ends{};

@@ -12,7 +12,7 @@ namespace {
 
 using Table = std::array<std::array<std::uint32_t, 256>, 8>;
 
-/// tables[k][b]: the checksum of byte b followed by k zeros; eight bytes are looked up at once.
+/// tables[k][b] is the checksum of byte b followed by k zeros, so that eight bytes are looked up at once.
 constexpr Table make_tables() {
   Table tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {

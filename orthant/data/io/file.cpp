@@ -24,7 +24,7 @@ using base::fail;
   fail(missing ? Exit::missing_input : Exit::io, "cannot {} '{}': {}", what, path, std::strerror(reason));
 }
 
-/// The name of the directory entry must survive a crash as well as the bytes.
+/// The directory entry must survive a crash, not only the bytes of the file.
 void sync_directory_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const int directory = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -10,7 +10,7 @@ namespace orthant::data::io {
 /// A regular file open for reading.
 class InputFile {
  public:
-  /// Throws Error if the file is missing (66) or is no regular readable file (74).
+  /// Throws Error if the file is missing (66) or is not a regular file that can be read (74).
   explicit InputFile(std::string path);
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&&) = delete;
@@ -20,7 +20,7 @@ class InputFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
-  /// Fills `into` from `offset` on; throws Error (74) if the file ends before.
+  /// Fills `into` from `offset` on; throws Error (74) if the file ends earlier.
   void read(std::int64_t offset, std::span<std::byte> into) const;
 
  private:
@@ -48,15 +48,15 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
-/// Syncs a finished file and renames it: from then on it is there under `path`, or it was never there.
+/// Syncs a finished file and renames it to `path`. A crash leaves either the whole file or none under that name.
 void put_in_place(const std::string& temporary, const std::string& path);
 
-/// The whole of a small text file; refuses more than `most_bytes`.
+/// Reads a small text file; throws Error if it has more than `most_bytes`.
 std::string read_text(const std::string& path, std::int64_t most_bytes = 64 << 20);
-/// Atomically.
+/// Writes a text file atomically.
 void write_text(const std::string& path, const std::string& text);
 
-/// Makes a directory and those above it; one that is there is as good. Throws Error (io).
+/// Makes a directory and its parents, unless they exist already. Throws Error (io).
 void make_directories(const std::string& path);
 
 }  // namespace orthant::data::io

@@ -14,7 +14,7 @@ namespace {
 using base::Exit;
 using base::fail;
 
-constexpr int gzip_window = 15 + 16;  // zlib's way to ask for the gzip format
+constexpr int gzip_window = 15 + 16;  // this is how zlib is asked for the gzip format
 constexpr std::size_t piece_bytes = 1 << 22;
 
 bool is_gzip(std::span<const std::byte> bytes) {
@@ -30,7 +30,7 @@ struct Inflater {
   z_stream stream{};
 };
 
-/// Members follow each other in a gzip file.
+/// A gzip file is a sequence of members.
 std::vector<std::byte> unpack(std::span<const std::byte> packed, std::size_t most_bytes, const std::string& path) {
   std::vector<std::byte> bytes;
   while (!packed.empty()) {

@@ -21,7 +21,7 @@ LargeBlock::LargeBlock(std::int64_t bytes) : bytes_(bytes) {
   void* memory = std::aligned_alloc(static_cast<std::size_t>(alignment), static_cast<std::size_t>(length));
   if (memory == nullptr) throw std::bad_alloc();
   memory_.reset(static_cast<std::byte*>(memory));
-  // Where it is refused, small pages do.
+  // If the system refuses, small pages are used.
   if (alignment == huge_page_bytes) madvise(memory, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
 }
 

@@ -8,7 +8,7 @@
 
 namespace orthant::data::io {
 
-/// Memory that is not filled, in huge pages where the system has them. Pages are taken when they are first written.
+/// Uninitialised memory, in huge pages where the system has them. A page is allocated when it is first written.
 class LargeBlock {
  public:
   LargeBlock() = default;

@@ -5,21 +5,21 @@
 
 namespace orthant::data::io {
 
-/// Where the files of a made data set go.
+/// The directory for the files of a generated data set.
 struct SetDirectory {
   std::string path;
   std::string prefix;      ///< how the names of its files begin
-  std::int64_t bytes = 0;  ///< of all files, about
-  bool overwrite = false;  ///< the files of an earlier set may go
+  std::int64_t bytes = 0;  ///< of all files, approximately
+  bool overwrite = false;  ///< the files of an earlier set may be removed
 };
 
-/// Refuses a directory in which nothing can be written, whether it is there or has to be made; changes nothing.
+/// Throws Error if no file can be written in a directory, whether it exists or would have to be made. Changes nothing.
 void check_writable(const std::string& path);
 
-/// Refuses a directory that cannot be written, is not empty, or has too little room; changes nothing.
+/// Throws Error if the directory cannot be written, is not empty, or has too little free space. Changes nothing.
 void check_directory(const SetDirectory& directory);
 
-/// The same, and makes it; with `overwrite` removes the files of the set that was there.
+/// Does the same checks, then makes the directory; with `overwrite`, removes the files of the earlier set.
 void make_directory(const SetDirectory& directory);
 
 }  // namespace orthant::data::io

@@ -5,8 +5,8 @@
 
 namespace orthant::data::io {
 
-/// Calls work(begin, end, thread) for as many ranges of [0, count) as there are threads, at the same time; returns when
-/// all are done. `work` must not throw.
+/// Cuts [0, count) into as many ranges as there are threads, calls work(begin, end, thread) for all of them in
+/// parallel, and returns when all are done. `work` must not throw.
 void in_threads(int threads, std::int64_t count,
                 const std::function<void(std::int64_t begin, std::int64_t end, int thread)>& work);
 

@@ -65,7 +65,7 @@ arrays::Axes input_axes(const std::string& name, const formats::Hdf5Array& array
   return *axes;
 }
 
-/// Targets are in the order of the input where both orders fit.
+/// If several orders of axes fit a target, it has the order of the input.
 arrays::Axes target_axes(const std::string& name, const formats::Hdf5Array& array, const arrays::AxesWanted& wanted,
                          const arrays::Axes& input) {
   const std::vector<arrays::Axes> found = arrays::matching_axes(array.extents, wanted);

@@ -8,20 +8,20 @@
 
 namespace orthant::data::sets {
 
-/// What a run says of HDF5 files; empty: found out from the first file.
+/// What a run file says about HDF5 files. What is empty is found out from the first file.
 struct Hdf5Options {
   std::string input_key, target_key;
   std::string axes;     ///< of the input: "DHWC", "CDHW", ...
-  bool targets = true;  ///< false: none are looked for, and those that are read are zeros
+  bool targets = true;  ///< false: files need no targets, and reading them gives zeros
 
   bool operator==(const Hdf5Options&) const = default;
 };
 
-/// Samples of HDF5 files, one or more in each, in the order of the files. Every read opens the file and takes the
+/// Samples of HDF5 files, one or more in each, in the order of the files. Every read opens the file and reads the
 /// bytes of its box.
 class Hdf5Dataset final : public Dataset {
  public:
-  /// Throws Error where a file does not fit the network.
+  /// Throws Error if a file does not fit the network.
   Hdf5Dataset(std::vector<formats::Hdf5Outline> outlines, const Hdf5Options& options, const SampleShape& shape);
 
   [[nodiscard]] std::int64_t samples() const override { return samples_; }
@@ -33,7 +33,7 @@ class Hdf5Dataset final : public Dataset {
 
  private:
   struct SampleFile {
-    std::int64_t first = 0;  ///< sample
+    std::int64_t first = 0;  ///< the index of its first sample
     std::string path;
     formats::Hdf5Reader input;
     std::optional<formats::Hdf5Reader> target;  ///< unless the files have none

@@ -27,7 +27,7 @@ std::vector<std::int64_t> file_extents(const tensor::Shape& shape, int spatial_c
   return extents;
 }
 
-/// `wanted` is for one sample; the file's first dim may be any number of them.
+/// `wanted` are the extents of one sample; the first dim of the file may be any number of samples.
 void check_extents(const formats::NpyFile& file, std::vector<std::int64_t> wanted, const char* what) {
   const std::vector<std::int64_t>& have = file.extents();
   wanted.front() = have.empty() ? 0 : have.front();
@@ -39,7 +39,7 @@ void check_extents(const formats::NpyFile& file, std::vector<std::int64_t> wante
        formats::extents_text(have), what, text);
 }
 
-/// All samples of a file, as they lie in it.
+/// The layout of all samples of a file.
 tensor::Layout file_layout(const formats::NpyFile& file, tensor::Shape sample) {
   sample.n = file.extents().front();
   return tensor::channels_first(sample);

@@ -10,8 +10,8 @@
 
 namespace orthant::data::sets {
 
-/// The extents of `samples` sources or targets as files have them: N x C x D x H x W, labels without C.
-/// Trailing dims of one cell may be left out.
+/// The extents of `samples` sources or targets in files: N x C x D x H x W, without C for labels. Trailing dims of one
+/// cell may be left out.
 std::vector<std::int64_t> input_extents(const SampleShape& shape, std::int64_t samples);
 std::vector<std::int64_t> target_extents(const SampleShape& shape, std::int64_t samples);
 
@@ -20,11 +20,11 @@ void check_inputs(const formats::NpyFile& file, const SampleShape& shape);
 void check_targets(const formats::NpyFile& file, const SampleShape& shape);
 
 /// Samples of npy files whose first dim counts samples, one file after the other. Files are opened when they are
-/// read, so that their number has no limit.
+/// read, so that there may be any number of them.
 class NpyDataset final : public Dataset {
  public:
   NpyDataset(const std::vector<std::string>& inputs, const std::vector<std::string>& targets, const SampleShape& shape);
-  /// Without targets: those that are read are zeros.
+  /// Without targets: reading them gives zeros.
   NpyDataset(const std::vector<std::string>& inputs, const SampleShape& shape);
 
   [[nodiscard]] std::int64_t samples() const override { return samples_; }

@@ -17,7 +17,7 @@ Dim dim_of(std::size_t i) { return tensor::spatial_dims.at(i); }
 
 bool single_pixel(const Shape& shape) { return shape.d * shape.h * shape.w == 1; }
 
-/// Dims that may change places: equal in the source, and in the target if it has any.
+/// True if two dims may be swapped: their extents are equal in the source and, if the target has them, in the target.
 bool may_swap(const SampleShape& shape, std::size_t i, std::size_t j) {
   const bool sources = shape.input[dim_of(i)] == shape.input[dim_of(j)];
   return sources && (single_pixel(shape.target) || shape.target[dim_of(i)] == shape.target[dim_of(j)]);

@@ -7,7 +7,7 @@
 
 namespace orthant::data::sets {
 
-/// In which ways samples may be turned: flips along d, h, w, and permutations of dims of equal extent.
+/// The ways in which samples may be turned: flips along d, h and w, and permutations of dims of equal extent.
 struct Augmentation {
   std::array<bool, 3> flip{};
   bool permute = false;
@@ -32,8 +32,8 @@ struct OrientationKey {
 };
 Orientation orientation_of(const Augmentation& augmentation, const OrientationKey& key, const SampleShape& shape);
 
-/// The box of the sample that `box` of the turned sample is made of; `shape` is that of the (turned) sample. Tensors of
-/// a single pixel are not turned.
+/// The box of the sample from which `box` of the turned sample is made; `shape` is the shape of the turned sample.
+/// Tensors of a single pixel are not turned.
 tensor::Box source_box(const Orientation& orientation, const tensor::Box& box, const tensor::Shape& shape);
 
 /// Turns a dense channels-last source box (one sample) into `to`, which has the extents of the turned box.

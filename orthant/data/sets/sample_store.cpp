@@ -14,7 +14,7 @@ using tensor::Layout;
 
 constexpr std::int64_t item_bytes = sizeof(float);
 
-/// Where `part` lies in a dense box.
+/// The layout of `part` inside a dense box.
 Layout layout_of(const Box& box, const Box& part) {
   return tensor::box_of(tensor::channels_last(extents_of(box)), tensor::relative(part, box.lo));
 }
@@ -60,7 +60,7 @@ std::vector<Contribution> SampleStore::contributions(std::int64_t sample, Role r
     const std::int64_t common = tensor::volume(tensor::intersection(kept, box));
     if (common > 0) candidates.push_back({common, &take, kept});
   }
-  // The one that has most first; among equals this rank, then the lowest.
+  // Takes that have most of the box come first; among equals this rank, then the lowest rank.
   std::stable_sort(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) {
     if (a.common != b.common) return a.common > b.common;
     return a.holder->rank == rank && b.holder->rank != rank;
@@ -92,7 +92,7 @@ void copy_part(const Held& from, const Held& to, const Box& part) {
   const Layout source = layout_of(from.box, part);
   const Layout target = layout_of(to.box, part);
   const tensor::Shape& extents = source.extents;
-  // Rows of whole pixels are copied at once.
+  // Rows of whole pixels are copied in one go.
   const bool rows = source.strides.w == extents.c && target.strides.w == extents.c;
   const std::int64_t run = (rows ? extents.w : 1) * extents.c * item_bytes;
   for (std::int64_t d = 0; d < extents.d; ++d) {

@@ -9,10 +9,10 @@
 
 namespace orthant::data::sets {
 
-/// How samples came when they were read for the first time: the i-th of the epoch was order[i], turned.
+/// How samples were read for the first time: the i-th sample of the epoch was order[i], turned.
 struct Filling {
   std::vector<std::int64_t> order;
-  std::int64_t kept = 0;  ///< so many from the beginning are kept
+  std::int64_t kept = 0;  ///< the number of samples, from the beginning, that are kept
   SampleShape shape;
   std::function<Orientation(std::int64_t sample)> orientation;
 };
@@ -29,22 +29,22 @@ struct Held {
   tensor::Box box;
 };
 
-/// The boxes that this rank read in the first epoch, and the knowledge of what the others keep: it follows from what
-/// each takes and from the order, so no rank has to ask.
+/// The boxes that this rank read in the first epoch, and what the other ranks keep. The latter follows from what each
+/// rank takes and from the order of the samples, so that no rank has to ask another.
 class SampleStore {
  public:
   /// `intake` must outlive the store. Allocates what `rank` keeps.
   SampleStore(const Intake& intake, Filling filling, int rank);
 
   [[nodiscard]] std::int64_t bytes() const { return memory_.bytes(); }
-  /// When a sample was read first, if it is kept.
+  /// The position of a sample in the first epoch, if it is kept.
   [[nodiscard]] std::optional<std::int64_t> position(std::int64_t sample) const;
   /// The box that a rank keeps of a kept sample for one of its takes.
   [[nodiscard]] tensor::Box kept_box(std::int64_t sample, const Take& holder) const;
-  /// The same with its memory, for this rank's takes.
+  /// The same with its memory, for a take of this rank.
   [[nodiscard]] Held held(std::int64_t sample, const Take& holder) const;
-  /// The contributions that together are `box` of a kept sample, from as few ranks as may be; `rank` rather asks
-  /// itself.
+  /// The contributions that together make up `box` of a kept sample, from as few ranks as possible. Among equals,
+  /// `rank` itself is preferred.
   [[nodiscard]] std::vector<Contribution> contributions(std::int64_t sample, Role role, const tensor::Box& box,
                                                         int rank) const;
 
@@ -56,11 +56,11 @@ class SampleStore {
   io::LargeBlock memory_;
 };
 
-/// True if `part` of a dense `box` lies in one piece.
+/// True if `part` of a dense `box` is contiguous in memory.
 bool is_contiguous(const tensor::Box& box, const tensor::Box& part);
 /// The bytes of such a part.
 std::span<std::byte> bytes_of(const Held& from, const tensor::Box& part);
-/// Copies `part`, which both hold.
+/// Copies `part`, which both boxes contain.
 void copy_part(const Held& from, const Held& to, const tensor::Box& part);
 
 }  // namespace orthant::data::sets

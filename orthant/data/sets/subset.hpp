@@ -6,7 +6,7 @@
 
 namespace orthant::data::sets {
 
-/// Some samples of a data set, which must outlive it.
+/// Some samples of a data set, which must outlive this object.
 class SubsetDataset final : public Dataset {
  public:
   SubsetDataset(const Dataset& dataset, std::vector<std::int64_t> samples)

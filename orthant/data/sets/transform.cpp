@@ -14,7 +14,7 @@ using base::fail;
 
 constexpr std::int64_t most_logarithms = 4096;
 
-/// A list as one number per channel.
+/// Expands a list to one number per channel.
 std::vector<double> per_channel(const std::vector<double>& list, std::int64_t channels, const char* what) {
   if (list.size() == 1) return std::vector<double>(static_cast<std::size_t>(channels), list.front());
   if (static_cast<std::int64_t>(list.size()) != channels) {
@@ -31,7 +31,7 @@ void check(Transform& transform, std::int64_t channels) {
   normalise->deviation = per_channel(normalise->deviation, channels, "std");
 }
 
-/// Numbers of one channel after the other: item i is of channel first_channel + i % channels.
+/// Items in channels-last order: item i belongs to channel first_channel + i % channels.
 struct Pixels {
   std::span<float> items;
   std::int64_t first_channel, channels;
@@ -63,10 +63,9 @@ void apply_scale(const Pixels& pixels, const Scale& scale) {
 [[noreturn]] void fail_at(std::int64_t sample, const tensor::Box& box, std::int64_t item, float value) {
   const tensor::Shape e = extents_of(box);
   const std::int64_t pixel = item / e.c;
-  fail(Exit::bad_data,
-       "sample {} at channel {}, [{}, {}, {}] becomes {} by the transforms; is the data of the right kind?", sample,
-       box.lo.c + item % e.c, box.lo.d + pixel / (e.h * e.w), box.lo.h + pixel / e.w % e.h, box.lo.w + pixel % e.w,
-       value);
+  fail(Exit::bad_data, "sample {} at channel {}, [{}, {}, {}] becomes {} after the transforms; is this the right data?",
+       sample, box.lo.c + item % e.c, box.lo.d + pixel / (e.h * e.w), box.lo.h + pixel / e.w % e.h,
+       box.lo.w + pixel % e.w, value);
 }
 
 }  // namespace
@@ -81,7 +80,7 @@ TransformedDataset::TransformedDataset(std::unique_ptr<Dataset> dataset, std::ve
 void TransformedDataset::read_input(std::int64_t sample, const tensor::Box& box, std::span<float> into) const {
   dataset_->read_input(sample, box, into);
   const std::int64_t channels = box.hi.c - box.lo.c;
-  // Whole pixels, few enough to stay in the caches from one transform to the next.
+  // As many whole pixels as stay in the caches from one transform to the next.
   const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, 8192 / channels) * channels);
   for (std::size_t begin = 0; begin < into.size(); begin += most) {
     const Pixels pixels{into.subspan(begin, std::min(most, into.size() - begin)), box.lo.c, channels};

@@ -24,15 +24,15 @@ struct Normalise {
 };
 using Transform = std::variant<Log1p, Scale, Normalise>;
 
-/// A data set whose sources go through transforms, in order. A number's result depends on it and its channel only, so
-/// boxes are as in the whole.
+/// A data set whose sources go through transforms, in order. The result of a number depends only on the number
+/// and its channel, so that a box has the same values as in the whole sample.
 class TransformedDataset final : public Dataset {
  public:
-  /// Throws Error if a list is not one per channel.
+  /// Throws Error if a list has neither one number nor one per channel.
   TransformedDataset(std::unique_ptr<Dataset> dataset, std::vector<Transform> transforms, const SampleShape& shape);
 
   [[nodiscard]] std::int64_t samples() const override { return dataset_->samples(); }
-  /// Throws Error naming the place of a number whose transform is not finite.
+  /// Throws Error with the position of a number whose transform is not finite.
   void read_input(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
   void read_values(std::int64_t sample, const tensor::Box& box, std::span<float> into) const override;
   void read_labels(std::int64_t sample, const tensor::Box& box, std::span<std::int32_t> into) const override;

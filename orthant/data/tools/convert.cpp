@@ -60,7 +60,7 @@ class Target {
   std::int64_t count_ = 0;
 };
 
-/// c, d, h, w items become d, h, w, c.
+/// Permutes items from the order c, d, h, w to d, h, w, c.
 template <class T>
 std::vector<T> channels_last(std::span<const T> items, std::int64_t channels) {
   const std::size_t pixels = items.size() / static_cast<std::size_t>(channels);
@@ -90,7 +90,7 @@ Labels make_labels(std::span<const std::int64_t> numbers, const std::string& pat
   return labels;
 }
 
-/// Whole numbers, whatever type a file has them in.
+/// Whole numbers, whatever type the file stores them in.
 std::vector<std::int64_t> whole_numbers(std::span<const float> values, const std::string& path) {
   std::vector<std::int64_t> numbers;
   for (const float value : values) {
@@ -222,7 +222,7 @@ std::string format_of(const std::string& path) {
   if (path.ends_with(".npy")) return "npy";
   if (path.ends_with(".nii") || path.ends_with(".nii.gz")) return "nii";
   if (path.ends_with(".tfrecord") || path.ends_with(".tfrecords")) return "tfrecord";
-  fail(Exit::usage, "'{}' is of no kind that is converted: .nii, .nii.gz, .npy, .tfrecord", path);
+  fail(Exit::usage, "'{}' is of a kind that cannot be converted; use .nii, .nii.gz, .npy or .tfrecord", path);
 }
 
 /// The format that all sources have.

@@ -7,8 +7,8 @@
 
 namespace orthant::data::tools {
 
-/// Files to be turned into HDF5: one sample per file, `full` + `unitPar` if they have values, `volume` +
-/// `segmentation` if they have labels; volumes are d, h, w, c.
+/// Files to be converted to HDF5, with one sample per file: `full` and `unitPar` for targets that are values, `volume`
+/// and `segmentation` for labels. Volumes have the axes d, h, w, c.
 struct Conversion {
   std::vector<std::string> sources;  ///< NIfTI, npy or TFRecord, all of one kind
   std::vector<std::string> labels;   ///< one for each source, of the same kind

@@ -19,7 +19,7 @@ using tensor::Shape;
 
 constexpr std::int64_t most_items_at_once = 4 << 20;
 
-/// Adds numbers up in double.
+/// Sums numbers in double precision, and finds the least and the greatest.
 class NumberSums {
  public:
   void add(std::span<const float> items) {
@@ -41,7 +41,7 @@ class NumberSums {
   std::int64_t count_ = 0;
 };
 
-/// An array of any rank up to five as n d h w c, the last ones if it has fewer.
+/// The axes n d h w c for an array of up to five dims, or the last ones of them if it has fewer.
 arrays::Axes last_axes(std::size_t count) {
   const arrays::Axes all{Dim::n, Dim::d, Dim::h, Dim::w, Dim::c};
   return {all.end() - static_cast<std::ptrdiff_t>(std::min(count, all.size())), all.end()};

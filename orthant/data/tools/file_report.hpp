@@ -21,7 +21,7 @@ struct ArrayReport {
   bool integers = false;
   std::vector<std::int64_t> extents;
   std::string storage;  ///< "contiguous", "chunks of 32x32x32x4, gzip"
-  std::string note;     ///< why it is no array of numbers that can be read
+  std::string note;     ///< why it cannot be read as an array of numbers
   std::optional<NumberSummary> summary;
 };
 
@@ -34,11 +34,11 @@ struct FileReport {
   std::vector<std::string> problems;
 };
 
-/// Endings of the files that can be reported on.
+/// The file name endings of the supported formats.
 const std::vector<std::string>& data_endings();
 
-/// Looks at HDF5, npy, NIfTI and TFRecord files, by their names' endings (HDF5 if unknown). With `numbers` it also
-/// reads all of them, and calls `done` after each file. Problems are in the reports, nothing is thrown for them.
+/// Inspects HDF5, npy, NIfTI and TFRecord files, which it tells apart by the endings of their names (HDF5 if unknown).
+/// With `numbers` it also reads all numbers. Calls `done` after each file. Problems are reported, not thrown.
 std::vector<FileReport> report_on(const std::vector<std::string>& paths, bool numbers,
                                   const std::function<void(std::int64_t done)>& done = {});
 

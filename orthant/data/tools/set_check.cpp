@@ -66,14 +66,14 @@ std::string list_beside(const std::string& path) {
 }
 std::string own_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-/// The sums of a list by file name.
+/// The checksums of a list by file name.
 std::map<std::string, std::string> read_list(const std::string& path) {
   std::map<std::string, std::string> sums;
   std::istringstream text(io::read_text(path));
   for (std::string line; std::getline(text, line);) {
     const std::size_t space = line.find("  ");
     if (space != 8)
-      base::fail(Exit::bad_data, "'{}' has a line that is no checksum and name: '{}'", path, line.substr(0, 80));
+      base::fail(Exit::bad_data, "'{}' has a line that is not a checksum and a name: '{}'", path, line.substr(0, 80));
     sums[line.substr(space + 2)] = line.substr(0, space);
   }
   return sums;

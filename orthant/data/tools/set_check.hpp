@@ -4,16 +4,16 @@
 
 namespace orthant::data::tools {
 
-/// What is wrong with a set of files beside each file's own problems.
+/// What is known about a set of files.
 struct SetOptions {
   std::int64_t classes = 0;  ///< of labels; 0: not known
 };
 
-/// Adds to each report what differs from the first readable file (keys, types, shapes) and labels that are no class:
-/// those of arrays named segmentation, label or labels.
+/// Adds to each report how the file differs from the first readable file (keys, types, shapes), and whether arrays
+/// named segmentation, label or labels hold numbers that are not classes.
 void check_set(std::vector<FileReport>& reports, const SetOptions& options);
 
-/// Compares files with the checksums in `.checksums` beside them, where there is such a file; returns how many were
+/// Compares files with the checksums in `.checksums` beside them, where such a file exists; returns how many were
 /// compared.
 std::int64_t check_checksums(std::vector<FileReport>& reports);
 /// Writes `.checksums` beside the files: a CRC-32C and a name on each line.
