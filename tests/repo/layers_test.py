@@ -25,6 +25,8 @@ LIBRARIES = {
     "zlib": ["zlib.h"],
     "CLI11": ["CLI/"],
 }
+# Folders of a module of which each may include only itself and those before it.
+FOLDERS = {"data": ["io", "arrays", "formats", "sets", "generate", "tools"]}
 SYSTEM = re.compile(r"(sys/)?[a-z_0-9]+(\.h)?")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
@@ -80,6 +82,19 @@ def violations(root, table):
     return found
 
 
+def folder_violations(root, folders):
+    """Lines "file: includes X, which comes later" of the modules with ordered folders."""
+    found = []
+    for module, order in folders.items():
+        for path in tree.files(".hpp", ".cpp", root=root / "orthant" / module):
+            folder = path.relative_to(root / "orthant" / module).parts[0]
+            allowed = order[:order.index(folder) + 1] if folder in order else []
+            for used in re.findall(rf'#include "orthant/{module}/(\w+)/', path.read_text()):
+                if used not in allowed:
+                    found.append(f"{path.relative_to(root)}: {folder} may not include {used}")
+    return found
+
+
 class Layers(unittest.TestCase):
     def setUp(self):
         self.table = read_table((tree.ROOT / "docs/architecture.md").read_text())
@@ -90,6 +105,10 @@ class Layers(unittest.TestCase):
 
     def test_includes_follow_the_table(self):
         self.assertEqual(violations(tree.ROOT, self.table), [])
+
+    def test_folders_include_only_earlier_ones(self):
+        self.assertEqual(folder_violations(tree.ROOT, FOLDERS), [])
+        self.assertTrue(folder_violations(tree.ROOT, {"data": FOLDERS["data"][::-1]}))
 
     def test_each_library_has_one_module(self):
         owners = [library for _, libraries in self.table.values() for library in libraries]

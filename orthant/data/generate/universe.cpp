@@ -20,8 +20,8 @@ std::uint64_t key_of(std::uint64_t seed, Stream stream) {
   return base::keyed(seed, static_cast<std::uint64_t>(stream));
 }
 
-/// Point `index` of Sobol's sequence in one of four dims, as a share of 2^32 (polynomials and first numbers of Joe and
-/// Kuo 2008): the first 2^n points have one in each of 2^n equal ranges.
+/// Point `index` of Sobol's sequence in one of four dims, as a fraction of 2^32 (polynomials and first numbers of Joe
+/// and Kuo 2008): the first 2^n points have one in each of 2^n equal ranges.
 std::uint32_t sobol(std::uint32_t index, std::size_t dim) {
   struct DirectionNumbers {
     unsigned degree, coefficients;
