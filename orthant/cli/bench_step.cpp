@@ -17,6 +17,7 @@
 #include "orthant/plan/strategy.hpp"
 #include "orthant/train/chrome_trace.hpp"
 #include "orthant/train/loader.hpp"
+#include "orthant/train/open_data.hpp"
 #include "orthant/train/weights.hpp"
 
 #include <chrono>
@@ -193,7 +194,7 @@ void run_bench_step(const BenchStepArguments& arguments, comm::Comm& comm) {
     train::DataOptions data;
     data.samples = graph.nodes.front().shape.n;
     const auto dataset = train::open_data(data, graph, "");
-    train::Loader(*dataset, graph, {}).load(1, engine);
+    train::Loader(train::MiniBatches(*dataset, graph, {})).load(1, engine);
   });
   Measurement result = measure(arguments, engine, comm);
   complete(result, arguments, engine, comm);

@@ -7,8 +7,8 @@
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/data/io/file.hpp"
-#include "orthant/train/loader.hpp"
 #include "orthant/train/new_samples.hpp"
+#include "orthant/train/open_data.hpp"
 #include "orthant/train/prediction_files.hpp"
 #include "orthant/train/sample_values.hpp"
 

@@ -10,6 +10,7 @@
 #include "orthant/data/sets/npy_dataset.hpp"
 #include "orthant/engine/session.hpp"
 #include "orthant/train/loader.hpp"
+#include "orthant/train/open_data.hpp"
 #include "orthant/train/weights.hpp"
 
 #include <cmath>
@@ -89,7 +90,7 @@ void run_step(const StepArguments& arguments, comm::Comm& comm) {
   comm::agree(comm, [&] {
     arguments.weights.empty() ? session.initialise_weights(arguments.seed)
                               : train::load_weights(session, arguments.weights);
-    train::Loader(*dataset, graph, {}).load(1, engine);
+    train::Loader(train::MiniBatches(*dataset, graph, {})).load(1, engine);
   });
   engine.run({.step = 1, .seed = arguments.seed, .learning_rate = 0});
 

@@ -6,8 +6,8 @@
 #include "orthant/cli/parallel.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
-#include "orthant/train/loader.hpp"
 #include "orthant/train/loop.hpp"
+#include "orthant/train/mini_batches.hpp"
 #include "orthant/train/run_data.hpp"
 #include "orthant/train/run_directory.hpp"
 #include "orthant/train/scores_text.hpp"
@@ -108,7 +108,7 @@ void check_train(const TrainArguments& arguments, int ranks) {
   const model::Graph graph = model::load_network(run.model, run.network);
   plan_for(arguments.parallel, graph, ranks);
   const train::RunData samples(run, graph, train::survey_run(run));
-  const train::Loader loader(samples.training(), graph, {.shuffle = run.data.shuffle, .seed = run.seed});
+  const train::MiniBatches batches(samples.training(), graph, {.shuffle = run.data.shuffle, .seed = run.seed});
 }
 
 void run_train(const TrainArguments& arguments, comm::Comm& comm) {

@@ -36,7 +36,7 @@ class Evaluator {
   void load(const data::sets::Dataset& dataset, const EvaluatedBatch& batch);
 
   engine::Session session_;
-  std::vector<float> values_;  ///< on their way into the engine: a parameter, or a box that goes where memory has gaps
+  std::vector<std::byte> room_;  ///< for a box that goes where memory has gaps
 };
 
 }  // namespace orthant::train

@@ -8,7 +8,7 @@
 #include "orthant/engine/session.hpp"
 #include "orthant/plan/strategy.hpp"
 #include "orthant/train/chrome_trace.hpp"
-#include "orthant/train/loader.hpp"
+#include "orthant/train/mini_batches.hpp"
 #include "orthant/train/progress.hpp"
 #include "orthant/train/run_data.hpp"
 #include "orthant/train/run_directory.hpp"
@@ -36,13 +36,14 @@ struct Setup {
       : graph(model::load_network(run.model, run.network)),
         plan(options.plan(graph)),
         samples(run, graph, survey),
-        loader(samples.training(), graph, {.shuffle = run.data.shuffle, .seed = run.seed, .augment = run.data.augment}),
-        steps(run.steps > 0 ? run.steps : loader.steps_of(run.epochs)) {}
+        batches(samples.training(), graph,
+                {.shuffle = run.data.shuffle, .seed = run.seed, .augment = run.data.augment}),
+        steps(run.steps > 0 ? run.steps : batches.steps_of(run.epochs)) {}
 
   model::Graph graph;
   plan::Plan plan;
   RunData samples;
-  Loader loader;
+  MiniBatches batches;
   std::int64_t steps;
 };
 
@@ -51,7 +52,7 @@ std::unique_ptr<engine::Session> make_session(const RunFile& run, const Setup& s
                                               const TrainOptions& options) {
   engine::SessionOptions session_options{
       .lowering = {.optimizer = run.optimizer}, .threads = options.threads, .kernels = options.kernels};
-  session_options.kernels.limits.steps_per_epoch = std::min(setup.loader.steps_per_epoch(), setup.steps);
+  session_options.kernels.limits.steps_per_epoch = std::min(setup.batches.steps_per_epoch(), setup.steps);
   auto session = std::make_unique<engine::Session>(setup.graph, setup.plan, comm, session_options);
   comm::agree(
       comm, [&] { run.weights.empty() ? session->initialise_weights(run.seed) : load_weights(*session, run.weights); });
@@ -169,7 +170,7 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
   engine::Engine& engine = session->engine();
   const auto validation = make_validation(*setup, *session, options);
   const std::int64_t arena_bytes = engine.placement().arena_bytes + (validation ? validation->arena_bytes() : 0);
-  SampleFeed feed(setup->loader, engine, comm, feed_options(run, setup->steps, arena_bytes, comm));
+  SampleFeed feed(setup->batches, engine, comm, feed_options(run, setup->steps, arena_bytes, comm));
   const auto record = comm::agree(comm, [&] {
     return comm.rank() == 0 ? std::make_unique<Record>(run, options.name, *setup, session->plan()) : nullptr;
   });
@@ -204,7 +205,7 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
     has_room(engine, trace) ? engine.run(context, trace) : engine.run(context);
     const double loss = engine.losses().back();
     summary.steps = step;
-    summary.epochs = setup->loader.epoch_of(step);
+    summary.epochs = setup->batches.epoch_of(step);
     if (record) {
       record->metrics.write({step, summary.epochs, rate, seconds_since(step_start), engine.losses()});
       progress->update(step, loss);
@@ -212,7 +213,7 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
     check_finite(loss, step);
     losses.add(loss);
     if (run.save_every > 0 && step % run.save_every == 0) save_weights(*session, summary.weights);
-    const bool epoch_ends = setup->loader.epoch_of(step + 1) > summary.epochs;
+    const bool epoch_ends = setup->batches.epoch_of(step + 1) > summary.epochs;
     const bool due = run.validation.every > 0 ? step % run.validation.every == 0 : epoch_ends;
     if (validation && (due || step == setup->steps))
       validate({*session, *validation, summary, record.get(), progress ? &*progress : nullptr});

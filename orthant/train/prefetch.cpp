@@ -1,6 +1,6 @@
 #include "orthant/train/prefetch.hpp"
 
-#include "orthant/train/loader.hpp"
+#include "orthant/train/slots.hpp"
 
 namespace orthant::train {
 

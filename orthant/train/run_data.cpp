@@ -2,7 +2,7 @@
 
 #include "orthant/comm/agree.hpp"
 #include "orthant/data/sets/subset.hpp"
-#include "orthant/train/loader.hpp"
+#include "orthant/train/open_data.hpp"
 #include "orthant/train/split.hpp"
 
 namespace orthant::train {

@@ -45,14 +45,14 @@ int free_tag(const schedule::Schedule& schedule, comm::Comm& comm) {
 
 }  // namespace
 
-SampleFeed::SampleFeed(const Loader& loader, engine::Engine& engine, comm::Comm& comm, const FeedOptions& options)
+SampleFeed::SampleFeed(const MiniBatches& batches, engine::Engine& engine, comm::Comm& comm, const FeedOptions& options)
     : engine_(engine),
       comm_(comm),
       steps_(options.steps),
-      stream_(loader.stream()),
+      stream_(batches.stream()),
       slots_(slots_of(engine.schedule())),
-      intake_(all_takes(slots_, comm), loader.mini_batch(), comm.size()),
-      prefetch_(loader.dataset(), stream_.shape()),
+      intake_(all_takes(slots_, comm), batches.mini_batch(), comm.size()),
+      prefetch_(batches.dataset(), stream_.shape()),
       delivery_(comm, free_tag(engine.schedule(), comm)),
       ready_(slots_.size()) {
   decide_store(options);

@@ -2,8 +2,9 @@
 
 #include "orthant/comm/comm.hpp"
 #include "orthant/train/delivery.hpp"
-#include "orthant/train/loader.hpp"
+#include "orthant/train/mini_batches.hpp"
 #include "orthant/train/prefetch.hpp"
+#include "orthant/train/slots.hpp"
 
 #include <optional>
 #include <vector>
@@ -38,13 +39,13 @@ std::vector<std::string> to_lines(const std::vector<EpochIo>& epochs);
 /// that kept them in the first epoch, while the step before is computed.
 class SampleFeed {
  public:
-  /// Collective. Loader and engine must outlive it.
-  SampleFeed(const Loader& loader, engine::Engine& engine, comm::Comm& comm, const FeedOptions& options);
+  /// Collective. The data and the engine must outlive it.
+  SampleFeed(const MiniBatches& batches, engine::Engine& engine, comm::Comm& comm, const FeedOptions& options);
 
   [[nodiscard]] const StoreSize& store() const { return size_; }
   /// What this rank keeps.
   [[nodiscard]] std::int64_t held_bytes() const { return store_ ? store_->bytes() : 0; }
-  /// Collective. The mini-batch of `step`, as Loader::load(); steps come one after the other, from 1 on.
+  /// Collective. The mini-batch of `step`; steps come one after the other, from 1 on.
   void load(std::int64_t step);
   /// Collective. To be called after the last load, as what comes next may be on its way.
   void finish();

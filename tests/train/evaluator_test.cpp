@@ -97,7 +97,7 @@ TEST(Evaluator, LossIsThatOfTheEngineForOneMiniBatch) {
     engine::Session session = test::small_session(graph, {.mode = schedule::Mode::evaluate, .update = false});
     session.initialise_weights(5);
     engine::Engine& engine = session.engine();
-    Loader(set, graph, {}).load(1, engine);
+    Loader(MiniBatches(set, graph, {})).load(1, engine);
     engine.run({.step = 1, .seed = 0, .learning_rate = 0});
 
     EXPECT_NEAR(score(graph, set).loss, engine.losses().back(), 1e-9) << graph.name;
@@ -134,7 +134,7 @@ TEST(Evaluator, TakesWeightsAndStatisticsOfTraining) {
   engine::Session session = test::small_session(graph);
   session.initialise_weights(5);
   engine::Engine& training = session.engine();
-  Loader loader(set, graph, {});
+  Loader loader(MiniBatches(set, graph, {}));
   for (std::int64_t step = 1; step <= 3; ++step) {
     loader.load(step, training);
     training.run({.step = step, .seed = 0, .learning_rate = 0.05});

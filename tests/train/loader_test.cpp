@@ -1,5 +1,6 @@
 #include "orthant/train/loader.hpp"
 
+#include "orthant/train/open_data.hpp"
 #include "tests/data/temporary.hpp"
 #include "tests/train/small_network.hpp"
 
@@ -33,7 +34,7 @@ TEST(Loader, PutsSamplesIntoTheEngine) {
   const model::Graph graph = test::small_graph();
   engine::Engine engine = test::small_engine(graph);
   const Counting set(5);
-  Loader loader(set, graph, {});
+  Loader loader(MiniBatches(set, graph, {}));
 
   loader.load(2, engine);
 
@@ -47,22 +48,23 @@ TEST(Loader, DropsNoSample) {
   const model::Graph graph = test::small_graph();
   engine::Engine engine = test::small_engine(graph);
   const Counting set(5);
-  Loader loader(set, graph, {});
+  const MiniBatches batches(set, graph, {});
+  Loader loader(batches);
 
-  for (std::int64_t step = 1; step <= loader.steps_of(2); ++step) loader.load(step, engine);
+  for (std::int64_t step = 1; step <= batches.steps_of(2); ++step) loader.load(step, engine);
 
-  EXPECT_EQ(loader.steps_of(2), 5);
-  EXPECT_EQ(loader.steps_of(1), 3);
+  EXPECT_EQ(batches.steps_of(2), 5);
+  EXPECT_EQ(batches.steps_of(1), 3);
   EXPECT_EQ(set.read, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4}));
-  EXPECT_EQ(loader.epoch_of(3), 1);
-  EXPECT_EQ(loader.epoch_of(4), 2);
+  EXPECT_EQ(batches.epoch_of(3), 1);
+  EXPECT_EQ(batches.epoch_of(4), 2);
 }
 
 TEST(Loader, ShufflesEveryEpochAnew) {
   const model::Graph graph = test::small_graph(1);
   engine::Engine engine = test::small_engine(graph);
   const Counting set(16);
-  Loader loader(set, graph, {.shuffle = true, .seed = 1});
+  Loader loader(MiniBatches(set, graph, {.shuffle = true, .seed = 1}));
 
   for (std::int64_t step = 1; step <= 32; ++step) loader.load(step, engine);
 
@@ -96,7 +98,7 @@ TEST(Loader, TurnsSamplesAnewEveryEpoch) {
   engine::Engine engine = test::small_engine(graph);
   const Positions set;
   const StreamOptions options{.shuffle = false, .seed = 3, .augment = {.flip = {true, true, true}, .permute = true}};
-  Loader loader(set, graph, options);
+  Loader loader(MiniBatches(set, graph, options));
   const data::sets::SampleShape shape = sample_shape(graph);
   int turned = 0;
 
@@ -121,7 +123,8 @@ TEST(Loader, RefusesLessThanAMiniBatch) {
   const model::Graph graph = test::small_graph();
   const Counting set(1);
 
-  test::expect_error(base::Exit::bad_data, "1 samples, fewer than a mini-batch of 2", [&] { Loader(set, graph, {}); });
+  test::expect_error(base::Exit::bad_data, "1 samples, fewer than a mini-batch of 2",
+                     [&] { MiniBatches(set, graph, {}); });
 }
 
 }  // namespace

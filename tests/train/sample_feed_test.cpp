@@ -138,10 +138,10 @@ void check(const Case& wanted) {
   test::run_threads(plan.ranks, [&](comm::Comm& comm) {
     engine::Engine engine(schedule::lower(graph, plan, comm.rank(), {}), comm, {.threads = 1, .before_allocation = {}});
     const Numbers set(wanted.samples);
-    const Loader loader(set, graph, stream_options);
-    SampleStream stream = loader.stream();
-    const std::int64_t steps = loader.steps_of(wanted.epochs);
-    SampleFeed feed(loader, engine, comm, {.steps = steps, .keep = true, .limit_bytes = wanted.limit_bytes});
+    const MiniBatches batches(set, graph, stream_options);
+    SampleStream stream = batches.stream();
+    const std::int64_t steps = batches.steps_of(wanted.epochs);
+    SampleFeed feed(batches, engine, comm, {.steps = steps, .keep = true, .limit_bytes = wanted.limit_bytes});
 
     for (std::int64_t step = 1; step <= steps; ++step) {
       feed.load(step);
@@ -203,8 +203,8 @@ TEST(SampleFeed, ErrorsOfTheThreadComeWithTheStepThatNeedsTheSample) {
   test::run_threads(1, [&](comm::Comm& comm) {
     engine::Engine engine(schedule::lower(graph, plan::serial_plan(graph), 0, {}), comm, {.threads = 1});
     const Numbers set(4, 2);
-    const Loader loader(set, graph, {});
-    SampleFeed feed(loader, engine, comm, {.steps = 4, .keep = false});
+    const MiniBatches batches(set, graph, {});
+    SampleFeed feed(batches, engine, comm, {.steps = 4, .keep = false});
     feed.load(1);
     feed.load(2);
     test::expect_error(base::Exit::bad_data, "sample 2 is bad", [&] { feed.load(3); });
@@ -218,8 +218,8 @@ TEST(SampleFeed, StopsWithSamplesOnTheirWay) {
     test::run_threads(2, [&](comm::Comm& comm) {
       engine::Engine engine(schedule::lower(graph, plan, comm.rank(), {}), comm, {.threads = 1});
       const Numbers set(3);
-      const Loader loader(set, graph, {.shuffle = true, .seed = 1});
-      SampleFeed feed(loader, engine, comm, {.steps = 9, .keep = true, .limit_bytes = 1 << 20});
+      const MiniBatches batches(set, graph, {.shuffle = true, .seed = 1});
+      SampleFeed feed(batches, engine, comm, {.steps = 9, .keep = true, .limit_bytes = 1 << 20});
       for (std::int64_t step = 1; step <= last; ++step) feed.load(step);
       feed.finish();
     });
