@@ -22,19 +22,20 @@ using Order = std::array<Algorithm, 4>;
 std::int64_t src_channels(const ConvTask& task) { return task.src.extents.c / task.groups; }
 std::int64_t dst_channels(const ConvTask& task) { return task.dst.extents.c / task.groups; }
 
-// The limits below are where measured times cross. oneDNN is never first: its execute() allocates, a step must not,
-// and where it is ahead of our kernels (deep layers of few pixels) little time is spent.
+// The limits below are where the measured times of two algorithms cross. oneDNN comes first only where its brgconv
+// does: its execute() allocates, which a training step must not do, and elsewhere it is ahead of our kernels only in
+// deep layers with few pixels, where little time is spent.
 
-/// Cells of four channels need not be filled up.
+/// The narrow kernels work on cells of four channels, so a source with exactly four needs no padding.
 bool suits_narrow_winograd(const ConvTask& task) { return src_channels(task) == 4 && winograd::applies_narrow(task); }
 
-/// Winograd saves multiplications but transforms tiles, which pays from 16 channels on, and weights, which pays
-/// if enough tiles share them.
+/// Winograd saves multiplications, but has to transform tiles and weights. The former pays from 16 channels on, the
+/// latter if enough tiles share the weights.
 bool suits_winograd(const ConvTask& task) {
   constexpr std::int64_t least_channels = 16;
   constexpr std::int64_t most_weights_per_tile = 131072;
   constexpr std::int64_t most_transposed_weights_per_tile = 16384;
-  constexpr std::int64_t least_points = 16;  // three taps in one dim only save too little
+  constexpr std::int64_t least_points = 16;  // three taps in a single dim save too little
   if (!winograd::applies(task)) return false;
   if (!suits_narrow_winograd(task) && std::min(src_channels(task), dst_channels(task)) < least_channels) return false;
   const tensor::Shape& cells = task.pass == Pass::backward_data ? task.src.extents : task.dst.extents;
@@ -51,7 +52,7 @@ bool suits_winograd(const ConvTask& task) {
   return points * src_channels(task) * dst_channels(task) <= most * tiles;
 }
 
-/// Matrix products need whole panels of columns.
+/// Matrix products are fast only with whole panels of columns.
 bool suits_matrix(const ConvTask& task) { return std::min(src_channels(task), dst_channels(task)) >= 32; }
 
 /// With few channels oneDNN's brgconv, which AVX-512 machines have, is ahead of ours in the forward pass.

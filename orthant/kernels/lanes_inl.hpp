@@ -27,8 +27,8 @@ HWY_INLINE void for_lanes(std::int64_t count, Body body) {
   for (; i < count; ++i) body(one, i);
 }
 
-/// Asks for the memory that a loop over items in order will want in about a page: the hardware's own prefetch stops at
-/// the end of a page and is too late for loops with several streams. Reading beyond a buffer's end this way is
+/// Prefetches what a loop over items in order will read about one page later: the hardware's own prefetcher stops at
+/// the end of a page and is too late for loops with several streams. Prefetching beyond the end of a buffer is
 /// harmless.
 HWY_INLINE void prefetch_ahead(const float* item) {
   constexpr std::int64_t distance = 1024;

@@ -12,7 +12,7 @@ constexpr std::array<Dim, 4> pixel_dims{Dim::n, Dim::d, Dim::h, Dim::w};
 
 void check_alike(const Layout& layout, const Layout& first) {
   if (layout.extents != first.extents) {
-    base::fail(base::Exit::internal, "a kernel got tensors of {} and {}; they must have one shape",
+    base::fail(base::Exit::internal, "a kernel got tensors of {} and {}; they must have the same shape",
                tensor::to_text(first.extents), tensor::to_text(layout.extents));
   }
   if (layout.extents.c > 1 && layout.strides.c != 1) {

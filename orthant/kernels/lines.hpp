@@ -10,7 +10,7 @@
 namespace orthant::kernels {
 
 inline constexpr std::size_t most_layouts = 6;
-/// Rows handed to one call of a vectorised function, where nothing else decides.
+/// How many rows one call of a vectorised function gets, unless something else limits it.
 inline constexpr std::int64_t rows_per_call = 4096;
 
 /// Equally spaced pixels of several tensors, side by side. Channels of a pixel are contiguous.
@@ -36,7 +36,8 @@ class Lines {
   [[nodiscard]] std::int64_t channels() const { return channels_; }
   [[nodiscard]] std::int64_t items() const { return pixels_ * channels_; }
 
-  /// How many pixels to widen to one so that rows are whole vectors and long enough; 1 where pixels do not touch.
+  /// How many pixels are merged into one so that rows are long enough and made of whole vectors; 1 if pixels do not
+  /// touch.
   [[nodiscard]] std::int64_t width_factor() const { return width_factor_; }
 
   /// Calls visit(line) for the lines of the pixels [begin, end).

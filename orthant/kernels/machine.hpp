@@ -20,7 +20,7 @@ struct Machine {
 
 Machine describe_machine();
 
-/// Of one core; what most machines have where the system does not tell.
+/// The size for one core, or what most machines have if the system does not report it.
 std::int64_t second_level_cache_bytes();
 
 }  // namespace orthant::kernels

@@ -27,7 +27,7 @@ double multiply_add(std::int64_t rounds, float* sink) {
   const auto factor = hn::Set(d, 0.999F);
   const auto term = hn::Set(d, 0.001F);
   hn::Vec<hn::ScalableTag<float>> sums[chains];
-  // Chains that begin alike are alike for ever, and the compiler would run one for all of them.
+  // Chains that start with equal values would stay equal, and the compiler would compute only one of them.
 #pragma GCC unroll 12
   for (int i = 0; i < chains; ++i) sums[i] = hn::Set(d, static_cast<float>(1 + i));
   for (std::int64_t round = 0; round < rounds; ++round) {

@@ -7,8 +7,8 @@
 
 namespace orthant::kernels {
 
-/// True for a dst that leaves the cache before its next reader comes, and whose pixels are whole vectors: it is better
-/// written around the cache, if it begins at a cache line.
+/// True if dst is so large that it leaves the cache before its next reader comes, and its pixels are whole vectors. It
+/// is then better written around the cache, provided that it begins at a cache line.
 inline bool writes_around_cache(const tensor::Layout& dst, std::int64_t lanes) {
   constexpr std::int64_t least_floats = 4 * 1024 * 1024;
   return tensor::volume(dst.extents) >= least_floats && dst.offset % lanes == 0 &&
@@ -17,8 +17,8 @@ inline bool writes_around_cache(const tensor::Layout& dst, std::int64_t lanes) {
          });
 }
 
-/// The same for a gradient of weights, which the optimizer reads when that of other layers has come: `columns` of them
-/// lie side by side.
+/// The same for a gradient of weights with `columns` items side by side: the optimizer reads it only after the
+/// gradients of other layers have been computed.
 inline bool writes_around_cache(std::int64_t weights, std::int64_t columns, std::int64_t lanes) {
   constexpr std::int64_t least_floats = 128 * 1024;
   return weights >= least_floats && columns % lanes == 0;

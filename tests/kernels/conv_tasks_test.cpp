@@ -43,9 +43,10 @@ ConvTask task_of(const ShapeLine& line, Pass pass, bool bias, Rooms rooms = {}) 
 }
 
 void expect_right(const ShapeLine& line, const ConvTask& task) {
-  const int bias_argument = task.pass == Pass::forward ? 2 : 3;
   std::vector<int> nulls;
-  if (!task.bias && task.pass != Pass::backward_data) nulls.push_back(bias_argument);
+  if (!task.bias && task.pass == Pass::forward) nulls.push_back(static_cast<int>(kernels::at::conv_forward::bias));
+  if (!task.bias && task.pass == Pass::backward_weights)
+    nulls.push_back(static_cast<int>(kernels::at::conv_backward_weights::diff_bias));
   EXPECT_EQ(check({.task = task, .nulls = nulls, .shared = {}}, candidates(task)), "")
       << line.text << (task.bias ? " with bias" : "") << " and " << model::name_of(task.activation.kind)
       << (tensor::is_dense(task.src) ? "" : ", src strided") << (tensor::is_dense(task.dst) ? "" : ", dst strided")

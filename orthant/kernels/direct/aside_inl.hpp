@@ -12,17 +12,18 @@ HWY_BEFORE_NAMESPACE();
 namespace orthant::kernels::direct::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Sums that a register tile of P x V vectors is done with. Rounding errors grow with the length of a sum in registers,
-/// and hardly with the number of sums put aside. Their memory is the caller's: GCC would keep its own in registers.
+/// Partial sums of a register tile of P x V vectors. The rounding error of a result grows with the length of each
+/// partial sum, and hardly with their number. The caller provides the memory, because GCC would keep a local array in
+/// registers.
 template <int P, int V>
 class Aside {
   using Tag = hn::ScalableTag<float>;
 
  public:
-  /// `memory` has room for the tile; it is only used by take() and after it.
+  /// `memory` has room for the tile. It is not read before the first call of take().
   HWY_INLINE explicit Aside(float* memory) : memory_(memory) {}
 
-  /// Takes sums, and zeroes them.
+  /// Adds `sums` to what is stored here, and sets them to zero.
   HWY_INLINE void take(hn::Vec<Tag> (&sums)[P][V]) {
     add_to(sums);
     holds_ = true;

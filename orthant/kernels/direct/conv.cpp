@@ -17,7 +17,7 @@ std::string full_name(const std::string& variant) {
 
 std::int64_t bytes(std::int64_t floats) { return floats * static_cast<std::int64_t>(sizeof(float)); }
 
-/// Calls work(share) for each of `shares` shares of the work, whatever team OpenMP gives.
+/// Calls work(share) for each of `shares` shares of the work, however large a team OpenMP provides.
 template <class Work>
 void each_share(int shares, const Work& work) {
   run_team(shares, [&](int thread, int team) {

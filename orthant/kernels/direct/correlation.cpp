@@ -15,18 +15,20 @@
 namespace orthant::kernels::direct {
 namespace {
 
-// Weights of one panel and block of channels; stays in the second-level cache beside the source rows.
+// Floats of the weights of one panel and one block of channels: they stay in the second-level cache beside the source
+// rows.
 constexpr std::int64_t panel_floats = 64 * 1024;
 
-// Threads share out panels of weights where each would meet fewer outputs than this.
+// Below this number of outputs, threads divide the panels of weights among themselves rather than the outputs.
 constexpr std::int64_t shared_outputs = 1024;
 
-// Terms of a sum in a register, about: rounding errors grow with them, and those of sums put aside hardly.
+// About how many terms are summed in a register: the rounding error grows with this number, and hardly with the number
+// of sums put aside.
 constexpr std::int64_t most_terms = 128;
 
 std::int64_t aligned(std::int64_t floats) { return ceil_div(floats, 16) * 16; }
 
-// Few pixels in a row need more vectors to keep enough sums in flight.
+// Rows of few pixels need more vectors, so that enough independent sums are in flight.
 int choose_vectors(const Tiles& tiles, std::int64_t out_vectors, std::int64_t row) {
   const std::int64_t wanted = row <= 4 ? 4 : 2;
   if (out_vectors == 3 && row <= tiles.rows[2]) return 3;
@@ -47,7 +49,7 @@ struct CorrelationKernel::Slab {
   Cut cut;
   Run* runs = nullptr;
   float* aside = nullptr;   ///< for a tile's sums
-  float* buffer = nullptr;  ///< for a tile, where dst does not take vectors
+  float* buffer = nullptr;  ///< for a tile, if vectors cannot be stored to dst
 };
 
 CorrelationKernel::CorrelationKernel(Correlation correlation, Epilogue epilogue, int threads)
@@ -236,7 +238,7 @@ void CorrelationKernel::run_slab(const Slab& slab, const Rows& rows, const Unit&
   }
 }
 
-// Sums in registers are cut where the taps say so, however many of them lie inside.
+// Where sums in registers are cut depends on the taps of the window, not on how many of them lie inside the source.
 CorrelationKernel::Cut CorrelationKernel::cut(std::int64_t in) const {
   const std::int64_t run_taps = whole_rows() ? static_cast<std::int64_t>(correlation_.w.taps.size()) : 1;
   const std::int64_t terms = std::max<std::int64_t>(run_taps * in, 1);  // of a run

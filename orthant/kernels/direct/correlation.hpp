@@ -6,7 +6,7 @@
 
 namespace orthant::kernels::direct {
 
-/// What follows the sum over taps and channels.
+/// What is applied to a sum over taps and channels.
 struct Epilogue {
   bool bias = false;
   model::Activation activation;
@@ -28,7 +28,7 @@ class CorrelationKernel {
   void run(const Arguments& arguments, int thread) const;
 
  private:
-  /// Which terms of an output are summed up at once.
+  /// How the terms of an output are cut into partial sums.
   struct Cut {
     std::int64_t run_taps = 1;       ///< taps of a run
     std::int64_t steps = 0;          ///< of a run
@@ -48,7 +48,7 @@ class CorrelationKernel {
   [[nodiscard]] std::int64_t fetch_step(std::int64_t floats, const Unit& unit, Range panels) const;
   [[nodiscard]] std::int64_t row_tiles(std::int64_t pixels) const;
   void run_slab(const Slab& slab, const Rows& rows, const Unit& unit) const;
-  /// Taps along w are in one run with their channels.
+  /// True if a run covers all taps along w with their channels.
   [[nodiscard]] bool whole_rows() const;
   [[nodiscard]] Cut cut(std::int64_t in) const;
   [[nodiscard]] std::int64_t find_runs(const Slab& slab, const Rows& rows, std::int64_t d, std::int64_t h,

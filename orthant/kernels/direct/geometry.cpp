@@ -34,7 +34,7 @@ Axis backward_axis(const model::ConvTask& task, Dim dim, std::int64_t phase) {
   return axis;
 }
 
-// A window of one cell without stride or padding sees a list of pixels: one long row.
+// To a window of one cell without stride or padding, all pixels are one long row.
 void flatten_pixels(Correlation& correlation) {
   const bool single = [&] {
     for (const Axis* axis : {&correlation.d, &correlation.h, &correlation.w}) {
@@ -51,7 +51,7 @@ void flatten_pixels(Correlation& correlation) {
   }
 }
 
-// Without taps along d the samples are planes of one deep sample, so that a unit can have several.
+// Without taps along d, samples can be treated as planes of one deep sample, so that a unit can hold several.
 void join_samples(Correlation& correlation) {
   const Axis& d = correlation.d;
   const bool flat = d.count == 1 && d.src_extent == 1 && d.taps.size() == 1 && d.taps[0].offset == 0 && d.first == 0;
@@ -144,7 +144,8 @@ tensor::Extent3 block_cells(const Correlation& correlation, const Blocks& blocks
 }
 
 Blocks choose_blocks(const Correlation& correlation, std::int64_t units, bool outputs_again) {
-  // The source cells of a unit stay in the second-level cache; enough outputs share a panel of weights.
+  // The source cells of a unit should stay in the second-level cache, and enough outputs should share a panel of
+  // weights.
   constexpr std::int64_t source_floats = 96 * 1024;
   constexpr std::int64_t output_floats = 128 * 1024;
   constexpr std::int64_t enough_outputs = 256;

@@ -6,7 +6,7 @@
 
 namespace orthant::kernels::direct {
 
-/// Half-open.
+/// A half-open range.
 struct Range {
   std::int64_t lo = 0, hi = 0;
 };
@@ -29,8 +29,8 @@ struct Axis {
 Range taps_inside(const Axis& axis, std::int64_t t);
 /// The outputs of `outputs` for which `tap` reads inside the source.
 Range outputs_inside(const Axis& axis, const Tap& tap, Range outputs);
-/// From the first cell read to past the last one for some outputs, cells outside the source included; empty without
-/// taps.
+/// The cells that some outputs read, from the first to one past the last, including cells outside the source. Empty if
+/// there are no taps.
 Range cells_read(const Axis& axis, Range outputs);
 
 /// A cross-correlation: every output cell is a sum over its taps and `in` channels, per group. The forward
@@ -45,7 +45,7 @@ struct Correlation {
 };
 
 std::int64_t taps(const Correlation& correlation);
-/// Per sample and channel.
+/// Output cells per sample and channel.
 std::int64_t outputs(const Correlation& correlation);
 
 Correlation forward_correlation(const model::ConvTask& task);
@@ -58,11 +58,11 @@ struct Blocks {
 std::int64_t block_count(const Correlation& correlation, const Blocks& blocks);
 /// Cells of the source that one unit reads, per dim.
 tensor::Extent3 block_cells(const Correlation& correlation, const Blocks& blocks);
-/// At least `units` units if they are not too small for it. With `outputs_again` the outputs of a unit are read many
-/// times, and have to fit the cache too.
+/// Gives at least `units` units, unless they would become too small. With `outputs_again` the outputs of a unit are
+/// read many times and must fit the cache, too.
 Blocks choose_blocks(const Correlation& correlation, std::int64_t units, bool outputs_again);
 
-/// The outputs of one unit; units go through d fastest, then h, w, group, sample.
+/// The outputs of one unit. Units are numbered with d fastest, then h, w, group and sample.
 struct Unit {
   std::int64_t n = 0, group = 0;
   Range d, h, w;

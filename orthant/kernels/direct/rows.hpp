@@ -15,7 +15,7 @@ struct RowPlan {
   bool runs_over_w = false;  ///< taps along w are side by side with their channels
 };
 RowPlan plan_rows(const Correlation& correlation, const Blocks& blocks);
-/// Per thread.
+/// Floats of memory per thread.
 std::int64_t row_floats(const RowPlan& plan);
 
 /// One thread's view of the source rows of one unit at a time.
@@ -25,7 +25,7 @@ class Rows {
   Rows(const Correlation& correlation, const RowPlan& plan, const float* src, float* memory);
 
   void load(const Unit& unit);
-  /// Where what `next` reads begins in the source, apart from what this unit has packed already.
+  /// Where the part of the source begins that `next` reads and this unit has not packed already.
   [[nodiscard]] const float* start_of(const Unit& next) const;
   [[nodiscard]] std::int64_t floats_of(const Unit& next) const;
   [[nodiscard]] const float* base() const { return base_; }

@@ -41,7 +41,7 @@ class Tail {
   }
 
  private:
-  // Others read and write whole vectors where Highway has a mask.
+  // On other targets Highway's masked loads and stores access whole vectors.
   static constexpr bool has_masks = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2;
 
   std::int64_t count_;

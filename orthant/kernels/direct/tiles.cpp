@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace orthant::kernels::direct::HWY_NAMESPACE {
 
-// Pixels per base pointer: reached as [base], [base + step], [base + 2 * step].
+// Pixels per base pointer: they are addressed as [base], [base + step], [base + 2 * step].
 constexpr int base_pixels = 3;
 
 template <int P, int V>
@@ -130,13 +130,13 @@ void tile(const TileCall& call) {
   finish<P, V>(call, sum);
 }
 
-// Source pixel x meets tap k in the sum of output x - k, so that one load serves all taps.
+// Source pixel x contributes to output x - k through tap k, so that one load serves all taps.
 template <int P>
 void slide(const TileCall& call) {
   const Tag tag;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   constexpr int pixels = P + slide_taps - 1;
-  constexpr int third = (pixels + 2) / 3;  // three pixels far apart in turn: their sums do not wait for each other
+  constexpr int third = (pixels + 2) / 3;  // three distant pixels take turns: their sums do not wait for each other
   constexpr int bases = (pixels + base_pixels - 1) / base_pixels;
   Vector sum[P][1];
   zero<P, 1>(sum);

@@ -5,7 +5,7 @@
 
 namespace orthant::kernels::direct {
 
-/// What later calls read, to be brought into the cache: `step` floats further each time.
+/// Memory that later calls read, to be prefetched: `step` floats further each time.
 struct Fetch {
   const float* from = nullptr;
   std::int64_t step = 0;
@@ -16,7 +16,7 @@ struct Run {
   std::int64_t src = 0;      ///< from TileCall::src
   std::int64_t weights = 0;  ///< from TileCall::weights
   std::int64_t steps = 0;    ///< floats per pixel; of sliding tiles per pixel and tap
-  bool apart = false;        ///< before it sums are put aside: rounding errors grow with the length of a sum
+  bool apart = false;        ///< sums are put aside before this run: rounding errors grow with the length of a sum
 };
 
 /// dst[p][o] = max(floor, bias[o] + sum over runs of src[p][k] * weights[k][o]) for p pixels and v vectors of o.
@@ -32,7 +32,7 @@ struct TileCall {
   float* dst = nullptr;
   std::int64_t dst_step = 0;
   std::int64_t tail = 0;  ///< lanes stored of the last vector
-  float floor = 0;        ///< with `last`: 0 is ReLU, -infinity nothing
+  float floor = 0;        ///< with `last`: 0 for ReLU, -infinity for no activation
   bool first = true;      ///< otherwise adds to what dst holds
   bool last = true;       ///< add the bias, apply the floor
   bool stream = false;    ///< write around the cache; dst and dst_step are whole aligned vectors
@@ -79,7 +79,7 @@ inline constexpr int slide_taps = 3;
 inline constexpr int stack_rows = 3;
 inline constexpr int max_vectors = 4;
 inline constexpr int max_rows = 28;
-/// Floats that any tile fits into.
+/// Room for the largest tile, in floats.
 inline constexpr std::int64_t tile_floats = max_rows * max_vectors * 16;
 
 using TileFunction = void (*)(const TileCall&);
@@ -91,7 +91,7 @@ struct Tiles {
   int lanes = 1;
   std::array<int, max_vectors> rows{};
   std::array<std::array<TileFunction, max_rows>, max_vectors> correlation{};
-  /// For one vector, a stride of one and slide_taps neighbouring taps, which all of a run's steps are done for.
+  /// For one vector, a stride of one and slide_taps neighbouring taps; every step of a run is done for all of these.
   int slide_rows = 0;
   std::array<TileFunction, max_rows> slide{};
 };
@@ -100,7 +100,8 @@ struct WeightTiles {
   int lanes = 1;
   std::array<int, max_vectors> rows{};
   std::array<std::array<WeightTileFunction, max_rows>, max_vectors> outer{};
-  /// The same for slide_taps taps at once: weights[tap * tap_step + t], diff of pixel x meeting src of pixel x + tap.
+  /// The same for slide_taps taps at once: weights[tap * tap_step + t], where the diff of pixel x is multiplied by the
+  /// src of pixel x + tap.
   int slide_rows = 0;
   std::array<WeightTileFunction, max_rows> slide{};
   /// The same for stack_rows rows of the source, src_row apart, with up to `stack_length` weight rows each.

@@ -14,7 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace orthant::kernels::direct::HWY_NAMESPACE {
 
-// Into the second-level cache: the first is full of what this call reads.
+// Prefetches into the second-level cache, because the first-level cache is full of what this call reads.
 HWY_INLINE void fetch(Fetch& next) {
   __builtin_prefetch(next.from, 0, 2);
   next.from += next.step;
@@ -87,7 +87,7 @@ HWY_INLINE void slide_step(const float* src, const Vector (&diff)[slide_taps], V
   }
 }
 
-// Source pixel x meets tap k with the diff of output x - k, so that one load serves all taps.
+// For tap k, source pixel x is multiplied by the diff of output x - k, so that one load serves all taps.
 template <int T>
 void slide(const WeightTileCall& call) {
   const Tag tag;
@@ -123,7 +123,7 @@ void slide(const WeightTileCall& call) {
   }
 }
 
-// Few weight rows per source row, as of a single channel: sums of several source rows are in flight.
+// With few weight rows per source row, as with a single channel, the sums of several source rows are computed together.
 template <int T, int V>
 void stack(const WeightTileCall& call) {
   const Tag tag;

@@ -11,9 +11,10 @@
 namespace orthant::kernels::direct {
 namespace {
 
-// Terms of a sum in a register, about: rounding errors grow with them, and those of sums in memory hardly.
+// About how many terms are summed in a register: the rounding error grows with this number, and hardly with the number
+// of sums added in memory.
 constexpr std::int64_t most_terms = 64;
-// Longer rows are cut into pieces; sliding tiles lose two pixels with each.
+// Longer rows are cut into pieces, each of which costs a sliding tile two pixels.
 constexpr std::int64_t longest_row = 96, longest_slide = 128;
 // Partial weights of a thread up to this size stay in the cache while it walks its pixels.
 constexpr std::int64_t partial_limit_floats = 64 * 1024;
@@ -175,7 +176,7 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
   const std::int64_t runs_per_row = rows_.runs_over_w ? 1 : w_taps;
   const std::int64_t src_row =
       stack_ > 1 ? (correlation_.h.taps[1].offset - correlation_.h.taps[0].offset) * rows_.row : std::int64_t{0};
-  // The first unit of a group begins the sums, unless these are partial ones.
+  // The first unit of a group starts the sums; partial sums have been set to zero before.
   const bool add = share_pixels_ || accumulate_ || unit.n > 0 || unit.d.lo > 0 || unit.h.lo > 0 || unit.w.lo > 0;
   std::int64_t row_held = -1;
   std::int64_t pairs = 0;
@@ -220,7 +221,7 @@ void WeightsKernel::run_unit(const Rows& rows, const Diff& diff, const Unit& uni
   }
 }
 
-// A call per sum: a few short rows, or a piece of a long one.
+// Every call makes one partial sum: over a few short rows, or over a piece of a long one.
 void WeightsKernel::run_tile(WeightTileFunction function, WeightTileCall call, std::int64_t rows) const {
   const std::int64_t pixels = call.pixels;
   const std::int64_t most_rows = std::max<std::int64_t>(1, most_terms / pixels);

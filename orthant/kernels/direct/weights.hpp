@@ -21,7 +21,7 @@ class WeightsKernel {
   WeightsKernel(Correlation correlation, bool bias, bool accumulate, int threads);
 
   [[nodiscard]] std::int64_t scratch_floats() const;
-  /// "outer14x2": weight rows x vectors of the widest register tile, and what the threads share out.
+  /// "outer14x2": weight rows x vectors of the widest register tile, and what is divided among the threads.
   [[nodiscard]] std::string variant() const;
   void prepare(const Arguments& arguments, int thread) const;
   void run(const Arguments& arguments, int thread) const;
@@ -73,11 +73,11 @@ class WeightsKernel {
   std::int64_t panels_ = 1;   ///< of `vectors_` vectors of filters
   std::int64_t chunks_ = 1;   ///< register tiles per run
   std::int64_t items_ = 1;    ///< register tiles per group
-  bool share_pixels_ = true;  ///< threads share out pixels and add partial weights; otherwise they share out weights
+  bool share_pixels_ = true;  ///< threads divide the pixels and add up partial gradients; else they divide the weights
   bool slide_ = false;        ///< a register tile has all taps along w of some channels
   std::int64_t stack_ = 1;    ///< taps along h in a register tile
   bool diff_in_place_ = true;
-  bool stream_ = false;  ///< where a tile of weights is written once
+  bool stream_ = false;  ///< write around the cache: every tile of weights is written once
 };
 
 }  // namespace orthant::kernels::direct

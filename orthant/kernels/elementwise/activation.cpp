@@ -148,7 +148,7 @@ class BackwardActivation final : public Primitive {
   }
 
  private:
-  /// `second` says nothing where there is no second gradient, `y` where it lies as dst.
+  /// A layout that is not given is that of dst: `second` if there is no second gradient, `y` if it is laid out as dst.
   static Lines lines_of(const model::ActivationTask& task) {
     const auto given = [&](const tensor::Layout& layout) { return tensor::is_given(layout) ? &layout : &task.dst; };
     return Lines({&task.dst, &task.src, given(task.second), given(task.y)});

@@ -5,7 +5,7 @@
 
 namespace orthant::kernels::elementwise {
 
-/// Throws Error if the activation's derivative cannot be told from its value.
+/// Throws Error if the activation's derivative cannot be computed from its value.
 void check_invertible(const model::Activation& activation);
 
 /// dst = activation(src + bias) on a line; bias is null or has one item per channel of the line.

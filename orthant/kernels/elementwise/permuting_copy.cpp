@@ -40,7 +40,7 @@ class PermutingCopy final : public Primitive {
   PermutingCopy(const model::CopyTask& task, int threads)
       : task_(task), team_(team_for(tensor::volume(task.dst.extents), threads)) {
     if (task.src.extents != task.dst.extents) {
-      base::fail(base::Exit::internal, "a copy from {} to {}; both must have one shape",
+      base::fail(base::Exit::internal, "a copy from {} to {} is not possible; both must have the same shape",
                  tensor::to_text(task.src.extents), tensor::to_text(task.dst.extents));
     }
     outer_ = merged_axes(task);

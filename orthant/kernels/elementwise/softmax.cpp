@@ -70,7 +70,8 @@ void softmax_wide(const SoftmaxForward& args, std::int64_t pixels, std::int64_t 
   }
 }
 
-/// Few channels: vectors would be mostly empty, so a tile of pixels is gathered and its exponentials taken at once.
+/// With few channels vectors would be mostly empty, so a tile of pixels is collected and all its exponentials are
+/// computed at once.
 void softmax_narrow(const SoftmaxForward& args, std::int64_t pixels, std::int64_t channels) {
   constexpr std::int64_t tile_items = 1024;
   alignas(64) std::array<float, tile_items> tile{};

@@ -5,7 +5,7 @@
 
 namespace orthant::kernels::elementwise {
 
-/// A gradient in parts: their sum, in this order, is the gradient.
+/// A gradient that is the sum of several parts, added in this order.
 struct GradientParts {
   const float* own;
   std::span<void* const> arrived;  ///< floats

@@ -40,7 +40,8 @@ void for_each_label(const Lines& lines, const void* labels, int thread, int team
   });
 }
 
-/// In double, as what follows from it: outputs are small beside the activations that lead to them.
+/// Computed in double, like everything that follows: this is cheap, since outputs are small compared with the
+/// activations before them.
 class LabelLossSums final : public Primitive {
  public:
   LabelLossSums(const model::LossSumsTask& task, int threads)
@@ -80,7 +81,7 @@ class LabelLossSums final : public Primitive {
     double* both;            ///< per class: sum of p t
     double* p;               ///< per class: sum of p
     double* t;               ///< per class: sum of t
-    double* bad;             ///< 1 if there was a label that is no class, and then that label
+    double* bad;             ///< 1 if a label was not a class, followed by that label
     double* pixel;           ///< probabilities of one pixel
   };
 

@@ -17,12 +17,14 @@ namespace {
 using model::ConvTask;
 
 constexpr std::int64_t block_pixels = 192;  // about
-// Terms of a sum in a register: rounding errors grow with them, and those of sums in memory hardly.
+// How many terms are summed in a register: the rounding error grows with this number, and hardly with the number of
+// sums added in memory.
 constexpr std::int64_t most_terms = 72;
 constexpr std::int64_t most_partial_floats = 1 << 20;
 
 /// diff_weights(tap)[i][o] = sum over pixels of src(tap)[i] * diff_dst[o]. Blocks of pixels of both are cut into panels
-/// in scratch. Threads share the pixels and add up what they have, or, where weights are many, share taps and columns.
+/// in scratch. Threads divide the pixels and add up their partial sums or, if there are many weights, divide taps and
+/// columns.
 class WeightGradient final : public Primitive {
  public:
   WeightGradient(const ConvTask& task, int threads)
@@ -71,7 +73,7 @@ class WeightGradient final : public Primitive {
     return round_up(diff_floats() + row_panels_ * row_panel_ * block_, line_floats);
   }
 
-  /// Scratch but for that of the bias.
+  /// Floats of scratch memory without that of the bias.
   [[nodiscard]] std::int64_t own_floats() const {
     return round_up(threads_ * thread_floats() + (by_pixels_ ? (threads_ - 1) * weights() : 0), line_floats);
   }
@@ -145,7 +147,7 @@ class WeightGradient final : public Primitive {
     });
   }
 
-  /// What the next block of pixels reads, where that is nearly one piece of memory per tensor.
+  /// What the next block of pixels reads, if that is nearly contiguous in each tensor.
   struct Ahead {
     const float* diff = nullptr;
     std::int64_t diff_floats = 0;
@@ -220,7 +222,7 @@ class WeightGradient final : public Primitive {
   std::int64_t column_panels_;
   bool by_pixels_ = true;
   std::int64_t block_ = 1;           ///< pixels that a thread takes at a time
-  bool stream_ = false;              ///< where a tile of weights is written once
+  bool stream_ = false;              ///< write around the cache: every tile of weights is written once
   std::unique_ptr<Primitive> bias_;  ///< sums diff_dst; null without a bias
 };
 

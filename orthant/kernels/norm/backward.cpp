@@ -80,7 +80,7 @@ class NormBackward final : public Primitive {
   }
 
  private:
-  /// y says nothing where it was not kept.
+  /// If y was not kept, the layout of x stands in for its own.
   static const tensor::Layout& y_of(const model::NormTask& task) { return given_or(task.y, task.x); }
 
   [[nodiscard]] std::int64_t width() const { return lines_.channels() * lines_.width_factor(); }

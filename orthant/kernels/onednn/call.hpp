@@ -11,7 +11,7 @@
 
 namespace orthant::kernels::onednn {
 
-/// The OpenMP team that oneDNN takes in this scope; it asks for the size at creation and at execution.
+/// Sets the size of the OpenMP team that oneDNN uses in this scope. oneDNN asks for it at creation and at execution.
 class TeamScope {
  public:
   explicit TeamScope(int threads);

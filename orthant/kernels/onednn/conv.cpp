@@ -18,7 +18,7 @@ using tensor::Dim;
 
 constexpr auto direct = dnnl::algorithm::convolution_direct;
 
-/// A convolution as oneDNN describes it: two spatial dims where depth takes no part, dilation counted from 0.
+/// A convolution as oneDNN describes it: with two spatial dims if the depth takes no part, and dilation counted from 0.
 struct Problem {
   memory::desc src, dst, bias;
   memory::desc any_weights;  ///< the implementation chooses
@@ -42,7 +42,7 @@ std::int64_t excess(const ConvTask& task, Dim dim) {
          task.src.extents[dim] - task.window.pad_lo[dim];
 }
 
-/// oneDNN wants dst to be all that src allows.
+/// oneDNN requires dst to have all the cells that src allows.
 bool uses_all_of_src(const ConvTask& task) {
   return std::all_of(tensor::spatial_dims.begin(), tensor::spatial_dims.end(),
                      [&](Dim dim) { return excess(task, dim) + task.window.stride[dim] > 0; });
@@ -118,7 +118,7 @@ BackwardWeights::primitive_desc describe_backward_weights(const Problem& p, cons
   return {operation, attr, engine, describe_forward(p, attr, engine)};
 }
 
-/// What tells one memory order from another.
+/// A text that differs for different memory orders.
 std::string order_text(const memory::desc& memory) {
   const dnnl_memory_desc_t& data = memory.data;
   const dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
@@ -264,14 +264,14 @@ class PrepareWeights final : public Primitive {
   std::unique_ptr<OnednnConv> conv_;
 };
 
-/// oneDNN 2.6.3 writes past its scratchpad there.
+/// True for tasks with which oneDNN 2.6.3 writes past the end of its scratchpad.
 bool overruns_scratchpad(const ConvTask& task) {
   return task.pass == Pass::backward_weights && tensor::taps(task.window) == 1 &&
          task.window.stride != tensor::cube(1) && task.src.extents.c / task.groups < 16;
 }
 
-/// oneDNN counts samples, and cells of a sample with their padding, in 32 bits, and divides by what is left of them.
-/// A convolution has no more outputs than padded inputs, so these are all there is to check.
+/// oneDNN counts samples, and the padded cells of a sample, in 32 bits, and divides by the truncated counts. A
+/// convolution has no more outputs than padded inputs, so no other count can overflow.
 bool overflows_counters(const ConvTask& task) {
   constexpr double most = std::numeric_limits<std::int32_t>::max();
   const tensor::Window& window = task.window;
@@ -294,7 +294,7 @@ std::unique_ptr<OnednnConv> create(const ConvTask& task, int threads) {
     auto conv = std::make_unique<OnednnConv>(task, threads);
     if (conv->created()) return conv;
   } catch (const dnnl::error&) {
-    // No implementation at all: the same answer as no fast one.
+    // oneDNN has no implementation at all, which is the same to us as having no fast one.
   }
   return nullptr;
 }

@@ -14,7 +14,7 @@ struct TapRange {
 /// One spatial dim of a pooling: output o reads the inputs o * stride - pad + tap * dilation that exist.
 struct PoolDim {
   std::int64_t src = 1, dst = 1, size = 1, stride = 1, dilation = 1, pad = 0;
-  std::int64_t global = 1, first = 0;  ///< src is a part of so many cells, from there on
+  std::int64_t global = 1, first = 0;  ///< the whole tensor has `global` cells; src begins at its cell `first`
 
   [[nodiscard]] std::int64_t first_input(std::int64_t o) const { return o * stride - pad; }
   [[nodiscard]] bool is_inside(std::int64_t o) const {
@@ -42,7 +42,7 @@ std::unique_ptr<Primitive> make_average_pool_forward(const model::PoolTask& task
 std::unique_ptr<Primitive> make_global_pool_forward(const model::PoolTask& task, int threads);
 std::unique_ptr<Primitive> make_pool_backward(const model::PoolTask& task, int threads);
 
-/// True if every window has as many taps in its divisor.
+/// True if all windows have the same divisor.
 bool has_one_divisor(const model::PoolTask& task);
 /// True if the task is an average whose only window holds all of src.
 bool is_global_average(const model::PoolTask& task);

@@ -54,7 +54,7 @@ class Correlation final : public Primitive {
   std::int64_t in_row_;              ///< floats from tile to tile
   std::vector<BlockedTiling> parts_;
   std::int64_t blocks_ = 0;  ///< of all parts
-  bool fetches_;             ///< transformed weights that do not stay in the second-level cache
+  bool fetches_;             ///< prefetch weights: they do not stay in the second-level cache
   Scratch scratch_;
   std::int64_t weights_at_, transposed_at_, in_points_at_, out_points_at_, zeros_at_, trash_at_;
 };
@@ -88,7 +88,7 @@ struct Correlation::Item {
 
 constexpr std::int64_t skew = 16;  // floats between points, so that they do not fall into one cache set
 
-/// `channels` of input and output are at a tile's points; a register tile has `rows` tiles.
+/// Each point of a tile has `channels` floats, input and output together; a register tile spans `rows` tiles.
 Blocking choose_blocking(const Tiling& tiling, std::int64_t channels, std::int64_t rows, std::int64_t threads) {
   const std::int64_t cache_floats = second_level_cache_bytes() / 8 * 5 / static_cast<std::int64_t>(sizeof(float));
   const std::int64_t fits = cache_floats / (tiling.points() * channels);
@@ -150,7 +150,7 @@ void Correlation::multiply_panel(direct::TileCall call, std::int64_t tiles, std:
                                  const float* next) const {
   const auto& functions = tiles_.correlation[static_cast<std::size_t>(vectors - 1)];
   const std::int64_t rows = tiles_.rows[static_cast<std::size_t>(vectors - 1)];
-  // Panels come from the third level of the cache, one after the other: the next is fetched by and by.
+  // Panels come one after the other from the third-level cache, so the next one is prefetched gradually.
   if (fetches_) {
     const std::int64_t slots = ceil_div(tiles, rows) * call.runs->steps;
     const std::int64_t panel_lines = call.runs->steps * vectors * lanes_ / line_floats;

@@ -10,7 +10,7 @@ namespace orthant::kernels::winograd {
 
 inline constexpr int max_points = 64;  ///< 4 per dim with three taps
 
-/// Of channel 0 of a cell.
+/// The offset of channel 0 of a cell.
 inline std::int64_t offset_of(const tensor::Layout& layout, std::int64_t n, std::int64_t d, std::int64_t h,
                               std::int64_t w) {
   const tensor::Shape& strides = layout.strides;
@@ -43,18 +43,19 @@ struct Tiling {
 /// `src` and `dst` of the convolution to run; backward_data swaps them and mirrors the padding.
 Tiling forward_tiling(const model::ConvTask& task);
 Tiling backward_data_tiling(const model::ConvTask& task);
-/// That of the task's pass, forward or backward_data.
+/// The one of these that belongs to the task's pass.
 Tiling correlation_tiling(const model::ConvTask& task);
 
-/// Tiles of a part of dst, and what their points are among those of the whole: weights are transformed once.
+/// The tiling of a part of dst. Weights are transformed once, for the whole; `points` says which of the whole tiling's
+/// points are those of the part.
 struct SubTiling {
   Tiling tiling;
   std::vector<int> points;
 };
 
-/// Without the first and the last plane of dst across a dim with three taps, where only one tap of these lies inside
-/// and there are fewer tiles without them: such a plane is a part of its own, with a quarter of the points. The
-/// gradients that a rank has for its neighbours' cells are such planes.
+/// The first and the last plane of dst across a dim with three taps become parts of their own if only one of their taps
+/// lies inside src and the rest has fewer tiles without them: such a plane needs a quarter of the points. The gradients
+/// that a rank computes for its neighbours' cells are such planes.
 std::vector<SubTiling> cut_off_planes(const Tiling& tiling);
 
 /// Tiles that a thread transforms and multiplies at a time.

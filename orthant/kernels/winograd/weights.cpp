@@ -59,7 +59,7 @@ class WeightGradient final : public Primitive {
   std::int64_t lanes_;
   int points_;
   std::int64_t in_block_, out_block_, in_blocks_, out_blocks_, block_tiles_;
-  /// Blocks are done by one thread each; the last `split_` by several, each with a part of the tiles.
+  /// Each block is computed by one thread, except the last `split_` blocks, whose tiles are divided among several.
   std::int64_t whole_, split_;
   int parts_ = 1;
   std::int64_t slot_floats_;
@@ -127,7 +127,7 @@ WeightGradient::Item WeightGradient::block_at(std::int64_t index) const {
           .slot = -1};
 }
 
-/// Whole blocks come before parts of blocks. What has something to be added to goes by way of a slot.
+/// Whole blocks come before parts of blocks. A sum that is to be added to another one is written to a slot first.
 WeightGradient::Item WeightGradient::item_at(std::int64_t index, int thread) const {
   if (index < whole_) {
     Item item = block_at(index);
