@@ -163,10 +163,10 @@ plan::Plan choose_kernels(const model::Graph& graph, plan::Plan plan, const sche
   }
   const auto schedule = comm::agree(comm, [&] { return schedule::lower(graph, plan, comm.rank(), lowering); });
   const auto mine = comm::agree(comm, [&] {
+    // What cannot run is refused before kernels are made for it.
+    check_arena(schedule::place(schedule));
     std::vector<Convolution> convolutions = convolutions_of(schedule, options.threads);
     check_choices(plan, convolutions);
-    // What cannot run is refused before anything is tried.
-    if (measure) check_arena(schedule::place(schedule));
     return convolutions;
   });
   const Choices fastest = measure ? find_fastest(schedule, comm, options).choices : Choices{};
