@@ -13,7 +13,7 @@ namespace {
 using base::Exit;
 using base::fail;
 
-/// A communicator of our own, whose errors come back as codes.
+/// A duplicate of MPI_COMM_WORLD that returns error codes instead of aborting.
 MPI_Comm duplicate_world() {
   MPI_Comm comm = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
@@ -21,7 +21,7 @@ MPI_Comm duplicate_world() {
   return comm;
 }
 
-/// Calls `move(begin, count)` for pieces that MPI can count.
+/// Calls `move(begin, count)` for pieces whose size fits the 31-bit counts of MPI.
 template <class Move>
 void in_pieces(std::size_t bytes, std::int64_t piece_bytes, Move move) {
   const auto piece = static_cast<std::size_t>(piece_bytes);
@@ -35,7 +35,7 @@ void check_mpi(int code, const char* call) {
   if (code == MPI_SUCCESS) return;
   int is_started = 0;
   MPI_Initialized(&is_started);
-  // Before it has started, MPI ends the process of who asks for the text.
+  // Before MPI_Init, asking MPI for the text of an error would end the process.
   if (is_started == 0) fail(Exit::io, "{}: error {} of MPI", call, code);
   std::array<char, MPI_MAX_ERROR_STRING> reason{};
   int length = 0;
@@ -88,7 +88,7 @@ void MpiComm::map(int peer, const SharedPages::Place& place, std::span<std::byte
 }
 
 void MpiComm::progress() {
-  // Any call that looks for messages moves all of them.
+  // Any call that looks for messages makes progress with all of them.
   int found = 0;
   check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, blocking_, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
 }

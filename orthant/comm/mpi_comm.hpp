@@ -6,13 +6,14 @@
 
 namespace orthant::comm {
 
-/// Throws an Error with the call's name and MPI's reason unless `code` is success.
+/// Throws Error with the name of the call and the reason given by MPI unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 
-/// All ranks of MPI_COMM_WORLD. MPI must be started, and stay so for as long as this and its transfers live.
+/// All ranks of MPI_COMM_WORLD. MPI must be initialised for as long as this object and its transfers live.
 class MpiComm final : public Comm {
  public:
-  /// Collective. Messages of more than `piece_bytes` travel in pieces, the same on all ranks: MPI counts in 31 bits.
+  /// Collective. Messages of more than `piece_bytes` are sent in pieces, because MPI counts in 31 bits. The value must
+  /// be the same on all ranks.
   MpiComm(std::int64_t piece_bytes, Watchdog* watchdog);
 
   [[nodiscard]] int rank() const override { return rank_; }
@@ -36,8 +37,8 @@ class MpiComm final : public Comm {
 
   [[nodiscard]] Watchdog* watchdog() override { return watchdog_; }
 
-  /// Collective. From now on the ranks of this machine share memory, unless they may not open each other's files: then
-  /// the answer is false, and all messages go through MPI.
+  /// Collective. From now on the ranks of this machine share memory. Returns false if they are not allowed to open each
+  /// other's files; then all messages go through MPI.
   bool share_among(std::span<const Neighbour> neighbours);
 
  private:
@@ -47,8 +48,8 @@ class MpiComm final : public Comm {
   std::int64_t piece_bytes_;
   Watchdog* watchdog_;
   MPI_Comm bound_ = MPI_COMM_NULL;     ///< carries transfers
-  MPI_Comm blocking_ = MPI_COMM_NULL;  ///< carries the rest, which must not match them
-  std::vector<Neighbour> neighbours_;  ///< that share memory, this rank among them, or none
+  MPI_Comm blocking_ = MPI_COMM_NULL;  ///< carries all other messages, which must not match transfers
+  std::vector<Neighbour> neighbours_;  ///< the ranks that share memory, including this one; empty if none do
   std::map<std::string, Traffic> traffic_;
 };
 

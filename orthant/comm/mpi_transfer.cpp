@@ -15,7 +15,7 @@ using base::fail;
 MpiTransfer::MpiTransfer(const Setting& setting, std::span<const Message> sends, std::span<const Message> receives)
     : setting_(setting) {
   announcements_.reserve(sends.size() + receives.size());  // MPI keeps pointers to its items
-  // Receives come first, so that what arrives at once finds its place.
+  // Receives come first, so that messages that arrive immediately are received straight into their memory.
   for (const Message& message : receives) add(message, false);
   for (const Message& message : sends) {
     add(message, true);
@@ -57,7 +57,7 @@ void MpiTransfer::add_request(void* data, const Piece& piece) {
 }
 
 MpiTransfer::~MpiTransfer() {
-  // MPI itself frees a request that ended in an error.
+  // MPI itself has freed requests that ended in an error.
   for (MPI_Request& request : requests_)
     if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
 }
@@ -79,7 +79,7 @@ bool MpiTransfer::test() {
   int count = 0;
   const int code =
       MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(), statuses_.data());
-  // With MPI_ERR_IN_STATUS each status says what became of its request.
+  // With MPI_ERR_IN_STATUS each status has the error code of its request.
   if (code != MPI_ERR_IN_STATUS) check_mpi(code, "MPI_Testsome");
   if (count == MPI_UNDEFINED) count = 0;
   for (int i = 0; i < count; ++i) {

@@ -8,14 +8,15 @@
 
 namespace orthant::comm {
 
-/// Persistent requests of MPI. What stays where it is is announced by its number of bytes.
+/// A transfer made of persistent requests of MPI. For a message that stays where it is, only its number of bytes is
+/// sent, as an announcement.
 class MpiTransfer final : public Transfer {
  public:
   struct Setting {
     MPI_Comm comm;
     std::int64_t piece_bytes;
     const char* kind;
-    Traffic* traffic;  ///< lives longer than the transfer
+    Traffic* traffic;  ///< must outlive the transfer
     Watchdog* watchdog;
   };
 
@@ -30,13 +31,13 @@ class MpiTransfer final : public Transfer {
   [[nodiscard]] std::string outstanding() const override;
 
  private:
-  /// What one request moves.
+  /// What one request sends or receives.
   struct Piece {
     bool is_send;
     int peer, tag;
     std::int64_t bytes;                       ///< of the message, or of its piece
-    int own_bytes;                            ///< of the request: those, or of the announcement
-    const std::int64_t* announced = nullptr;  ///< where the number of bytes is written that the sender announces
+    int own_bytes;                            ///< of the request: the same, or the size of the announcement
+    const std::int64_t* announced = nullptr;  ///< where the announced number of bytes is received
   };
 
   void add(const Message& message, bool is_send);
@@ -48,10 +49,10 @@ class MpiTransfer final : public Transfer {
   Traffic per_start_;  ///< what one start sends
   std::vector<MPI_Request> requests_;
   std::vector<Piece> pieces_;                ///< per request
-  std::vector<std::int64_t> announcements_;  ///< that are sent and received
+  std::vector<std::int64_t> announcements_;  ///< sent and received
   std::vector<std::atomic<bool>> done_;      ///< per request; the watchdog's thread reads it
-  std::vector<int> indices_;                 ///< MPI's answer: which requests ended
-  std::vector<MPI_Status> statuses_;         ///< and how
+  std::vector<int> indices_;                 ///< set by MPI: the requests that ended
+  std::vector<MPI_Status> statuses_;         ///< set by MPI: how they ended
   int active_ = 0;
 };
 
