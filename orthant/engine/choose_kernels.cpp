@@ -46,7 +46,7 @@ std::vector<Runnable> runnable_algorithms(const model::ConvTask& task, int threa
   return runnable;
 }
 
-/// Those of one rank; equal ones of a node and pass, of several micro-batches, are listed once.
+/// The convolutions of one rank. Those of several micro-batches that are equal are listed once.
 std::vector<Convolution> convolutions_of(const schedule::Schedule& schedule, int threads) {
   std::map<std::string, std::vector<Runnable>> algorithms;
   std::map<std::tuple<int, Pass, std::string>, Convolution> found;

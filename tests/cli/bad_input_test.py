@@ -166,6 +166,7 @@ class BadInput(ProgramTest):
         for size in ("4x4096x4096x4096", "4x3x3x2147483647", "4x2147483647x3x3"):
             with self.subTest(size=size):
                 self.expect_error(71, "GiB are available", "bench", "step", "cosmoflow", "--input", size)
+                self.expect_error(71, "GiB are available", "bench", "step", "cosmoflow", "--input", size, "--algorithm", "rule")
 
     def test_run_files_that_cannot_be(self):
         cases = [
