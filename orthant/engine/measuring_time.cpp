@@ -27,7 +27,7 @@ double MeasuringTime::seconds_for(double flops) const {
 double MeasuringTime::left() const {
   const double epoch = static_cast<double>(limits_.steps_per_epoch) * seconds_for(step_flops_);
   const double limit = std::min(std::max(limits_.least_seconds, share_of_epoch * epoch), limits_.most_seconds);
-  return limit - limits_.spent_seconds - spent();
+  return limit - spent();
 }
 
 }  // namespace orthant::engine

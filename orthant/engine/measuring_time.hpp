@@ -11,8 +11,7 @@ namespace orthant::engine {
 struct MeasuringLimits {
   std::int64_t steps_per_epoch = 0;  ///< 0: there are no epochs
   double least_seconds = 20;
-  double most_seconds = 1e30;  ///< whatever the epoch takes
-  double spent_seconds = 0;    ///< earlier in the run
+  double most_seconds = 1e30;  ///< an upper limit, however long the epoch takes
 };
 
 /// The time of one measurement. How long a step takes, and with it the epoch, is estimated from what has been measured,
@@ -22,12 +21,12 @@ class MeasuringTime {
   /// `now` gives seconds since any moment; a step has `step_flops`.
   MeasuringTime(const MeasuringLimits& limits, double step_flops, std::function<double()> now);
 
-  /// All occurrences of a task in a step take so long, as far as is known. A later word on it replaces this.
+  /// Notes that all occurrences of a task in a step together take `seconds`. A later note on the same task replaces it.
   void note(const std::string& task, double flops, double seconds);
 
   [[nodiscard]] double spent() const { return now_() - start_; }
   [[nodiscard]] double left() const;
-  /// What so many operations will take; 0 if nothing is known yet.
+  /// The time that so many operations are expected to take; 0 if nothing is known yet.
   [[nodiscard]] double seconds_for(double flops) const;
 
  private:

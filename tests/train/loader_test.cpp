@@ -119,13 +119,5 @@ TEST(Loader, TurnsSamplesAnewEveryEpoch) {
   EXPECT_GT(turned, 12);
 }
 
-TEST(Loader, RefusesLessThanAMiniBatch) {
-  const model::Graph graph = test::small_graph();
-  const Counting set(1);
-
-  test::expect_error(base::Exit::bad_data, "1 samples, fewer than a mini-batch of 2",
-                     [&] { MiniBatches(set, graph, {}); });
-}
-
 }  // namespace
 }  // namespace orthant::train
