@@ -88,7 +88,7 @@ std::vector<Timed> time_all(const schedule::Schedule& schedule, int repeats, com
                 .messages = comm::sum(comm, static_cast<std::int64_t>(exchange.sends.size()))};
     timed.seconds = time_exchange(exchange, true, repeats, comm);
     timed.latency_seconds = time_exchange(exchange, false, repeats, comm);
-    // Rank 0 may have no part in it: whoever has names it.
+    // Rank 0 may not take part in this exchange; a rank that does gives its name.
     const std::string label = has ? exchange.name + "\n" + schedule::name_of(exchange.kind) : "";
     for (const auto& text : comm::gather(comm, std::span<const char>(label), 0)) {
       const auto end = std::find(text.begin(), text.end(), '\n');

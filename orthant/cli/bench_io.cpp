@@ -42,7 +42,7 @@ struct IoTimes {
   double scatter = 0;   ///< one rank reads whole samples and sends the others their boxes
 };
 
-/// The array that is read of each file, and as what.
+/// The array that is read from each file, and the type and axes it is read with.
 struct Arrays {
   std::vector<data::formats::Hdf5Outline> outlines;
   std::vector<const data::formats::Hdf5Array*> arrays;
@@ -64,7 +64,7 @@ const std::string& largest_key(const data::formats::Hdf5Outline& outline) {
   return largest->name;
 }
 
-/// Channels are the shorter end.
+/// Channels are the first or the last axis, whichever is shorter.
 std::string likely_axes(const std::vector<std::int64_t>& extents) {
   if (extents.size() == 3) return "DHW";
   if (extents.size() == 4) return extents.back() <= extents.front() ? "DHWC" : "CDHW";
@@ -215,7 +215,7 @@ void print_times(const Arrays& arrays, const IoTimes& times, const tensor::Distr
              tensor::to_text(cut.grid));
 }
 
-/// The cut of a sample that the arguments ask for; depth if they say nothing.
+/// The cut of a sample that the arguments ask for; without a grid, depth is cut.
 tensor::Grid grid_of(const BenchIoArguments& arguments, int ranks) {
   if (arguments.parallel.grid.empty()) return {.d = ranks};
   const plan::CompactGrid grid = plan::parse_grid(arguments.parallel.grid);
@@ -245,7 +245,7 @@ void run_bench_io(const BenchIoArguments& arguments, comm::Comm& comm) {
         fail(Exit::does_not_fit, "{} cells along {} cannot be cut into {}; use fewer ranks or another --grid",
              distribution.global[dim], tensor::name_of(dim), distribution.grid[dim]);
     }
-    // The whole and its bytes on one rank, and a box of it on each.
+    // One rank holds the whole sample and its raw bytes, and every rank a box.
     engine::check_memory(base::checked_mul(12, tensor::volume(distribution.global)));
     return distribution;
   });

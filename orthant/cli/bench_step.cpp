@@ -39,7 +39,7 @@ struct BenchStepArguments {
   bool json = false;
 };
 
-/// What all ranks together came to; times are those of rank 0, which waits for the others in every step.
+/// The figures of all ranks. Times are those of rank 0, which waits for the others in every step.
 struct Measurement {
   std::vector<double> seconds;  ///< per step
   std::vector<double> waited;   ///< per step: of the rank that waited longest
@@ -51,7 +51,7 @@ struct Measurement {
   engine::Trace trace;
 };
 
-/// Momentum is what networks of this kind are trained with.
+/// SGD has momentum, because networks of this kind are trained with it.
 model::Optimizer optimizer_for(const std::string& name) {
   if (name == "adam") return {.kind = model::OptimizerKind::adam};
   return {.kind = model::OptimizerKind::sgd, .momentum = 0.9};

@@ -41,7 +41,7 @@ void print(const FileReport& report) {
   fmt::print("{}, {}\n\n{}", report.path, bytes_text(report.bytes), table.text());
 }
 
-/// The first file in full; of the others only what they add up to.
+/// Describes the first file in full, and the others by their totals only.
 void inspect(const InspectArguments& arguments) {
   const std::vector<std::string> paths = data::io::list_files(arguments.paths, data::tools::data_endings());
   const FileReport first = data::tools::report_on({paths.front()}, true).front();

@@ -20,7 +20,7 @@ namespace {
 
 using base::Json;
 
-/// One thing that was looked at.
+/// The result of one check.
 struct Finding {
   enum class Verdict { well, note, problem };
   std::string what, value;

@@ -29,7 +29,7 @@ struct EvaluateArguments : EvaluationArguments {
   std::vector<std::string> names;
 };
 
-/// What `evaluate` found out.
+/// The results of `evaluate`.
 struct Outcome {
   train::Scores scores;
   std::optional<train::SampleValues> values;
@@ -69,7 +69,7 @@ std::string name_of(const EvaluateArguments& arguments, std::size_t channel) {
 
 std::string share_text(const std::optional<double>& share) { return share ? fmt::format("{:.3f}", *share) : "-"; }
 
-/// The error that says nothing: always the mean of the targets.
+/// The error of predicting the mean of the targets for every sample, for comparison.
 void print_mean(const train::Scores& scores) {
   double mean_error = 0;
   for (const train::ValueScore& channel : scores.channels)

@@ -16,7 +16,7 @@ class FileProgress {
   ~FileProgress();
 
   void update(std::int64_t done, std::int64_t files);
-  /// Where the rate says little about the time that is left.
+  /// For jobs whose rate so far does not predict the time that is left.
   void update(std::int64_t done, std::int64_t files, double seconds_left);
 
  private:

@@ -43,7 +43,7 @@ std::string format_for(const InferArguments& arguments, const model::Graph& grap
        values ? "some numbers per sample" : "volumes", values ? "csv or json" : "hdf5 or nifti");
 }
 
-/// The files that will be written; refuses those that are there.
+/// The files that will be written. Throws Error if one of them exists.
 std::vector<std::string> outputs_of(const InferArguments& arguments, const std::string& format,
                                     const data::sets::Dataset& dataset) {
   std::vector<std::string> paths;
@@ -89,7 +89,7 @@ std::string json_text(const train::SampleValues& values, const data::sets::Datas
   return list.dump(2) + "\n";
 }
 
-/// This rank's predictions; a number that is not finite would spread into whatever uses them.
+/// Throws Error if one of this rank's predictions is not finite: it would spread into whatever uses them.
 void check_finite(engine::Engine& engine) {
   for (const schedule::Port& port : engine.schedule().predictions) {
     if (port.buffer < 0) continue;
@@ -101,7 +101,7 @@ void check_finite(engine::Engine& engine) {
   }
 }
 
-/// Collective. Runs all samples and writes what the network says about them.
+/// Collective. Runs all samples and writes the predictions.
 void infer(const InferArguments& arguments, EvaluationRun& at, const data::sets::Dataset& dataset,
            const std::string& format, const std::vector<std::string>& paths) {
   engine::Engine& engine = at.evaluator->engine();

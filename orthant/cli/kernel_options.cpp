@@ -28,7 +28,7 @@ void print_measured(const engine::Measured& measured) {
                                measured.left_tasks));
 }
 
-/// Tells the user while convolutions are measured, and when they are.
+/// Tells the user how far measuring has come, and what was measured in the end.
 class MeasuringReport {
  public:
   void update(const engine::MeasuringProgress& at) {
@@ -63,7 +63,7 @@ engine::ChooseOptions kernel_options(const ParallelArguments& arguments, const c
       .measure = arguments.algorithm == "measured",
       .cache_path = engine::choice_cache_path()};
   if (comm.rank() != 0) return options;
-  // The functions of one report share it, and are copied with the options.
+  // Shared, because the functions below are copied together with the options.
   const auto report = std::make_shared<MeasuringReport>();
   options.progress = [report](const engine::MeasuringProgress& at) { report->update(at); };
   options.finished = [report](const engine::Measured& measured) { report->finish(measured); };

@@ -30,7 +30,7 @@ struct MakeCosmologyArguments {
   bool json = false;
 };
 
-/// What the arguments ask for; refuses what cannot be.
+/// The set that the arguments ask for. Throws Error for settings that make no sense.
 data::generate::UniverseSet set_of(const MakeCosmologyArguments& arguments) {
   data::generate::UniverseSet set = arguments.set;
   set.settings.box = arguments.box > 0 ? arguments.box : static_cast<double>(set.settings.size);
@@ -45,7 +45,7 @@ data::generate::UniverseSet set_of(const MakeCosmologyArguments& arguments) {
   return set;
 }
 
-/// Bytes of all ranks together; they are taken to be on one machine.
+/// The memory of all ranks together, which are assumed to be on one machine.
 std::int64_t memory_of(const data::generate::UniverseSet& set, int ranks, int threads) {
   const std::int64_t each = data::generate::universe_bytes(set.settings, ranks, threads);
   return base::checked_add(base::checked_mul(each, ranks), data::generate::writing_bytes(set));

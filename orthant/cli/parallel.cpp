@@ -91,7 +91,7 @@ int threads_per_rank(const ParallelArguments& arguments, int ranks) {
   if (arguments.threads > 0) return arguments.threads;
   const char* set = std::getenv("OMP_NUM_THREADS");
   if (set && comm::launched()) {
-    int threads = 1;  // stays if that is no number
+    int threads = 1;  // kept if the variable is not a number
     std::from_chars(set, set + std::strlen(set), threads);
     return std::max(1, threads);
   }

@@ -37,12 +37,12 @@ int threads_per_rank(const ParallelArguments& arguments, int ranks);
 void run_on_ranks(const ParallelArguments& arguments, const std::function<void(int)>& check,
                   const std::function<void(comm::Comm&)>& body);
 
-/// Leaves the program with this code and no further word.
+/// Ends the program with this code, without printing anything.
 struct Quit {
   int code = 0;
 };
 
-/// The words this program was started with, the first included; main() sets them.
+/// Sets the arguments that this program was started with, the program's name included; main() calls it.
 void set_command_line(int argc, char** argv);
 
 }  // namespace orthant::cli

@@ -19,7 +19,7 @@ using base::Json;
 constexpr const char* format = "orthant-kernels";
 constexpr int format_version = 2;
 
-/// Held by one process at a time; a file system without locks goes without.
+/// Held by one process at a time. On file systems without locks it does nothing.
 class FileLock {
  public:
   explicit FileLock(const std::string& path) : descriptor_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {

@@ -8,7 +8,7 @@
 
 namespace orthant::engine {
 
-/// What was found fastest, and what it takes.
+/// The fastest algorithm of a task, its time and its scratch memory.
 struct Choice {
   model::Algorithm algorithm = model::Algorithm::automatic;
   double seconds = 0;
@@ -16,11 +16,11 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-/// By the text of a task.
+/// Choices by task_key.
 using Choices = std::map<std::string, Choice>;
 
-/// A file that remembers choices from run to run, for every kind of machine. Processes may write it at the same time;
-/// one that is damaged or of another version is taken for empty and written anew.
+/// A file that keeps choices from run to run, separately for each kind of machine. Several processes may write it at
+/// the same time. A file that is damaged or of another version counts as empty and is replaced.
 class ChoiceCache {
  public:
   /// `path` may be empty: nothing is remembered then.

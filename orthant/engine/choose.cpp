@@ -23,7 +23,7 @@ std::string to_lines(const Choices& choices) {
   return text;
 }
 
-/// Adds the lines' choices; those that are there stay, unless they are automatic.
+/// Adds the choices of `text`. A choice that is known already stays, unless it is automatic.
 void add_lines(Choices& choices, const std::string& text) {
   std::istringstream lines(text);
   std::string name;

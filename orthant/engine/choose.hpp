@@ -13,7 +13,7 @@
 
 namespace orthant::engine {
 
-/// Where a rank is with its convolutions. Those that there is no time for are never done.
+/// How many of its convolutions a rank has measured. Those that there is no time for are never done.
 struct MeasuringProgress {
   int done = 0, tasks = 0;
   double seconds_left = 0;

@@ -8,13 +8,13 @@ namespace {
 
 constexpr double never = 1e30;
 constexpr int most_rounds = 8;
-/// A long try has most of its disturbances averaged out, and few of them can be afforded.
+/// In a long try most disturbances average out; there is time for few long tries.
 constexpr double long_seconds = 0.1;
-/// Who needs so many times the least of all is out: after one try, after a long one, after several.
+/// A candidate is out if it takes this many times as long as the best: after one try, after a long try, after several.
 constexpr double hopeless = 2, hopeless_if_long = 1.3, behind = 1.25;
 /// Shortest tries differ by this much from one measurement to the next.
 constexpr double noise = 0.03;
-/// Nearer than this, more rounds may turn the order around.
+/// If the best two are closer than this, more rounds may change their order.
 constexpr double close_finish = 0.06;
 
 struct Entry {

@@ -89,7 +89,7 @@ void Measuring::report() {
 }
 
 std::optional<Choice> Measuring::choose(const OpenTask& task) {
-  // A comparison that would not come to an end had better not begin.
+  // A comparison that cannot be finished in time is not started.
   constexpr int likely_runs = 4;
   const ConvTask part = tried_part(*open_conv(*task.step), options_);
   if (likely_runs * time_.seconds_for(static_cast<double>(model::flops(part))) > time_.left()) return std::nullopt;
@@ -108,7 +108,8 @@ std::optional<Choice> Measuring::compare(const OpenTask& task, const ConvTask& p
   const double share = time_.left() * task.step_flops() / flops_left_;
   const StepMemory memory(schedule_, *task.step);
   const Arena scratch(scratch_bytes(candidates));
-  std::memset(scratch.data(), 0, static_cast<std::size_t>(scratch.bytes()));  // the first run should not wait for pages
+  std::memset(scratch.data(), 0,
+              static_cast<std::size_t>(scratch.bytes()));  // so that the first run has no page faults
   double least = 1e30;
   const auto run = [&](int i) {
     const auto& candidate = candidates[static_cast<std::size_t>(i)];

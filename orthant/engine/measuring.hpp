@@ -35,7 +35,7 @@ class Measuring {
  public:
   Measuring(const schedule::Schedule& schedule, const ChooseOptions& options);
 
-  /// What is known of a task from earlier runs says how long a step takes.
+  /// Adds what earlier runs measured, which improves the estimate of how long a step takes.
   void know(const OpenTask& task, const Choice& choice);
   /// One task after the other. The algorithm of those that were not measured is automatic.
   Choices run(const std::vector<OpenTask>& tasks);

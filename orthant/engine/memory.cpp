@@ -64,7 +64,7 @@ std::int64_t room_in(const std::string& folder, const char* limit_name, const ch
   return std::max<std::int64_t>(*limit - *used + entry_in(folder + "memory.stat", cache_name), 0);
 }
 
-/// The least that the group and those above it leave.
+/// The smallest amount that the group and the groups above it leave.
 std::int64_t group_available_bytes() {
   std::int64_t least = unlimited;
   for (const std::string& path : {group_path(""), std::string("/")}) {

@@ -10,7 +10,7 @@ namespace orthant::engine {
 /// Bytes this process can still take: what the system has available, or what its control group leaves if that is less.
 std::int64_t available_memory_bytes();
 
-/// Collective. The same shared out among the ranks of each machine.
+/// Collective. The same, divided by the number of ranks on this machine.
 std::int64_t available_memory_bytes(comm::Comm& comm);
 
 /// The most memory this process has held so far.

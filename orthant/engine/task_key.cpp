@@ -7,7 +7,7 @@
 namespace orthant::engine {
 namespace {
 
-/// Kernels change from version to version: choices of another one do not count.
+/// Counts up when kernels change, because choices that were measured with other kernels are void.
 constexpr int kernels_revision = 6;
 
 }  // namespace

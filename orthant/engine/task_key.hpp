@@ -6,10 +6,10 @@
 
 namespace orthant::engine {
 
-/// The processor and the versions of all kernels: measured times hold for these only.
+/// The processor and the versions of all kernels. Measured times are valid only for machines with the same key.
 std::string machine_key();
 
-/// All that the speed of a task's kernel depends on, on such a machine.
+/// Everything that the speed of a task's kernel depends on, on one kind of machine.
 std::string task_key(const model::Task& task, int threads);
 
 }  // namespace orthant::engine

@@ -11,7 +11,7 @@ namespace orthant::train {
 
 struct EvaluatorOptions {
   int threads = 1;
-  std::int64_t other_bytes = 0;  ///< memory that must fit besides: the arena of training
+  std::int64_t other_bytes = 0;  ///< memory that others take, such as the arena of training
   engine::ChooseOptions kernels{};
 };
 
@@ -26,8 +26,8 @@ class Evaluator {
   /// Takes the weights and running statistics of an engine for the same network and plan.
   void copy_weights(const engine::Engine& from);
 
-  /// Collective. Runs all samples in order, a mini-batch at a time, the last one filled up with its last sample, and
-  /// calls `visit` after each on all ranks.
+  /// Collective. Runs all samples in order, one mini-batch at a time, and calls `visit` after each on all ranks. The
+  /// last mini-batch is filled up by repeating its last sample.
   void run(const data::sets::Dataset& dataset, const std::function<void(const EvaluatedBatch&)>& visit);
   /// Collective. The scores of all samples.
   Scores score(const data::sets::Dataset& dataset);
@@ -36,7 +36,7 @@ class Evaluator {
   void load(const data::sets::Dataset& dataset, const EvaluatedBatch& batch);
 
   engine::Session session_;
-  std::vector<std::byte> room_;  ///< for a box that goes where memory has gaps
+  std::vector<std::byte> room_;  ///< for boxes whose place in memory is not contiguous
 };
 
 }  // namespace orthant::train

@@ -8,8 +8,8 @@
 
 namespace orthant::train {
 
-/// Loads this rank's boxes of mini-batches into the engine's buffers, straight from the data: any step, when it is
-/// asked for. SampleFeed reads ahead, for steps one after the other.
+/// Loads this rank's boxes of any mini-batch from the data into the engine's buffers, when it is asked to. SampleFeed
+/// does the same ahead of time, for consecutive steps.
 class Loader {
  public:
   explicit Loader(const MiniBatches& batches);
@@ -21,7 +21,7 @@ class Loader {
   const data::sets::Dataset& dataset_;
   std::int64_t mini_batch_;
   SampleStream stream_;
-  std::vector<std::byte> room_;  ///< for a box on its way
+  std::vector<std::byte> room_;  ///< for a box between data and engine
 };
 
 }  // namespace orthant::train

@@ -72,7 +72,7 @@ Start describe(const Setup& setup, const engine::Session& session, const TrainOp
           .directory = ""};
 }
 
-/// What rank 0 writes. Made last: a run that cannot start leaves nothing behind.
+/// The files that rank 0 writes. They are created last, so that a run that cannot start leaves nothing behind.
 struct Record {
   Record(const RunFile& run, const std::string& name, const Setup& setup, const plan::Plan& plan)
       : directory(run.output, name, run.overwrite),
@@ -89,7 +89,7 @@ struct Record {
   std::optional<ValidationTable> validation;
 };
 
-/// Means of the first and the last losses, which are noisy one by one.
+/// Averages the first and the last losses, because single ones are noisy.
 class LossRecord {
  public:
   void add(double loss) { losses_.push_back(loss); }
@@ -107,14 +107,14 @@ class LossRecord {
   std::vector<double> losses_;
 };
 
-/// Collective. Samples are kept in half of the memory that the arena leaves, or in as much as the run says.
+/// Collective. Kept samples may take half of the memory that the arena leaves, or as much as the run says.
 FeedOptions feed_options(const RunFile& run, std::int64_t steps, std::int64_t arena_bytes, comm::Comm& comm) {
   const std::int64_t left = std::max<std::int64_t>(engine::available_memory_bytes(comm) - arena_bytes, 0);
   const std::int64_t wanted = run.data.store_limit > 0 ? run.data.store_limit : left / 2;
   return {.steps = steps, .keep = keeps_samples(run.data), .limit_bytes = std::min(wanted, left)};
 }
 
-/// Every rank knows the loss, so all throw.
+/// All ranks have the same loss, so all throw.
 void check_finite(double loss, std::int64_t step) {
   if (std::isfinite(loss)) return;
   throw comm::CollectiveError(
@@ -137,7 +137,7 @@ std::unique_ptr<Validation> make_validation(const Setup& setup, const engine::Se
       EvaluatorOptions{.threads = options.threads, .other_bytes = session.engine().placement().arena_bytes});
 }
 
-/// Where a run is when it is validated. Only rank 0 has a record and progress.
+/// What validation needs of a run. Only rank 0 has a record and progress.
 struct Moment {
   engine::Session& session;
   Validation& validation;

@@ -13,10 +13,10 @@
 
 namespace orthant::train {
 
-/// What a run came to.
+/// The results of a run.
 struct Summary {
   std::int64_t steps = 0, epochs = 0;
-  std::int64_t averaged_steps = 0;  ///< how many steps the two losses are means of
+  std::int64_t averaged_steps = 0;  ///< the number of steps over which each of the two losses is averaged
   double first_loss = 0, last_loss = 0;
   double seconds = 0;
   double samples_per_second = 0;
@@ -43,11 +43,11 @@ struct Start {
 };
 
 struct TrainOptions {
-  std::string name = "run";  ///< names the run directory where the run does not
-  std::string trace_path;    ///< empty, or receives a Chrome trace
+  std::string name = "run";  ///< names the run directory if the run file does not
+  std::string trace_path;    ///< where a Chrome trace is written; empty: nowhere
   int threads = 1;           ///< of this rank
   std::function<plan::Plan(const model::Graph&)> plan = plan::serial_plan;
-  engine::ChooseOptions kernels{};            ///< its limits follow from the run
+  engine::ChooseOptions kernels{};            ///< steps per epoch are filled in from the run
   std::function<void(const Start&)> started;  ///< on rank 0
 };
 

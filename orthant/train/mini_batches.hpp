@@ -18,7 +18,7 @@ class MiniBatches {
   [[nodiscard]] const data::sets::Dataset& dataset() const { return dataset_; }
   [[nodiscard]] const SampleStream& stream() const { return stream_; }
   [[nodiscard]] std::int64_t mini_batch() const { return mini_batch_; }
-  /// Steps after which every sample has been used so many times, some perhaps once more.
+  /// The number of steps after which every sample has been used at least `epochs` times.
   [[nodiscard]] std::int64_t steps_of(std::int64_t epochs) const;
   [[nodiscard]] std::int64_t steps_per_epoch() const { return steps_of(1); }
   /// The epoch (from 1) of the first sample of a step (from 1).

@@ -12,10 +12,10 @@ namespace orthant::train {
 /// Samples without targets, named as in run files: HDF5 or npy.
 class NewSamples {
  public:
-  /// Throws Error if files are missing, of several kinds, or of none that is read.
+  /// Throws Error if files are missing, are of different kinds, or are of a kind that cannot be read.
   explicit NewSamples(const std::vector<std::string>& words);
 
-  /// What is to be known of the files before they are opened, as text: one rank finds it out for all.
+  /// Describes the files as text, which open() needs: one rank looks at them for all.
   [[nodiscard]] std::string survey() const;
   /// Opens them, read and transformed as `options` say; throws Error where they do not fit the network.
   [[nodiscard]] std::unique_ptr<data::sets::Dataset> open(const DataOptions& options,

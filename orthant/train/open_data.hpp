@@ -9,14 +9,14 @@
 
 namespace orthant::train {
 
-/// What `graph` wants of one sample.
+/// The shapes of the input and the target that `graph` expects of one sample.
 data::sets::SampleShape sample_shape(const model::Graph& graph);
 
-/// What is to be known of a run's files before they are opened, as text: one rank finds it out for all. Throws Error
-/// for files that cannot be read.
+/// Describes a run's files as text, which open_data() needs: one rank looks at them for all. Throws Error for files
+/// that cannot be read.
 std::string survey_data(const DataOptions& options);
 
-/// Opens the data of a run, with what survey_data() said; throws Error where it does not fit the network.
+/// Opens the data of a run; `survey` is what survey_data() returned. Throws Error if they do not fit the network.
 std::unique_ptr<data::sets::Dataset> open_data(const DataOptions& options, const model::Graph& graph,
                                                const std::string& survey);
 

@@ -16,16 +16,16 @@ struct PredictionOptions {
   bool labels = false;  ///< the most likely class of every pixel instead of the output
 };
 
-/// The path of every sample's prediction: named after the sample. Throws Error if two would have the same.
+/// The path of every sample's prediction, which is named after the sample. Throws Error if two paths would be equal.
 std::vector<std::string> prediction_paths(const data::sets::Dataset& dataset, const PredictionOptions& options);
 
-/// Whole predicted volumes, a file per sample, out of the boxes that ranks have.
+/// Writes whole predicted volumes, one file per sample, assembled from the boxes of all ranks.
 class PredictionFiles {
  public:
   /// Collective. The session keeps its predictions, and must outlive this.
   PredictionFiles(engine::Session& session, std::vector<std::string> paths, PredictionOptions options);
 
-  /// Collective. Rank 0 writes the volumes of a mini-batch; a plane of one rank at a time travels there.
+  /// Collective. Rank 0 writes the volumes of a mini-batch. The other ranks send it one plane at a time.
   void write(const EvaluatedBatch& batch);
 
  private:

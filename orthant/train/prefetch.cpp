@@ -22,7 +22,7 @@ std::vector<std::int64_t> Prefetch::read_all() const {
 void Prefetch::start(std::vector<Read> reads) {
   reads_ = std::move(reads);
   if (reads_.empty()) return;
-  // Where no thread can be had, wait() reads.
+  // If no thread can be started, wait() does the reading.
   reading_ = std::async(std::launch::async | std::launch::deferred, [this] { return read_all(); });
 }
 

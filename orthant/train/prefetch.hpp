@@ -9,7 +9,7 @@
 
 namespace orthant::train {
 
-/// A box to be read, and where to.
+/// A box to be read, and the memory it goes to.
 struct Read {
   std::int64_t epoch = 0, sample = 0;
   data::sets::Role role = data::sets::Role::source;
@@ -17,7 +17,8 @@ struct Read {
   std::span<std::byte> into;
 };
 
-/// Reads boxes in a thread of its own while others compute. The thread is there only while there is something to read.
+/// Reads boxes in a thread of its own while the engine computes. The thread exists only while there is something to
+/// read.
 class Prefetch {
  public:
   Prefetch(const data::sets::Dataset& dataset, const data::sets::SampleShape& shape);
@@ -27,14 +28,15 @@ class Prefetch {
   ~Prefetch();
 
   void start(std::vector<Read> reads);
-  /// Returns when all is read; throws what went wrong. Calls count(epoch, bytes taken from files) for each box.
+  /// Returns when every box has been read, and rethrows the error of one that could not be. Calls
+  /// count(epoch, bytes taken from files) for each box.
   template <class Count>
   void wait(Count count) {
     if (!reading_.valid()) return;
     const std::vector<std::int64_t> bytes = reading_.get();
     for (std::size_t i = 0; i < bytes.size(); ++i) count(reads_[i].epoch, bytes[i]);
   }
-  /// Returns when nothing is read any more; errors do not matter.
+  /// Returns when the thread has stopped reading; errors are ignored.
   void drop();
 
  private:

@@ -27,7 +27,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress() { finish(); }
 
-  /// After step `step`. The rate and the time left come from the steps so far, the first one left out: it is slower.
+  /// After step `step`. The rate and the time left are estimated from all steps so far but the first, which is slower.
   void update(std::int64_t step, double loss);
   /// A line of its own.
   void note(const std::string& text);

@@ -9,7 +9,7 @@
 
 namespace orthant::train {
 
-/// What is to be known of a run's files before they are opened; see survey_data().
+/// Descriptions of a run's files, as survey_data() returns them.
 struct RunSurvey {
   std::string data, validation;
 };
@@ -31,7 +31,7 @@ class RunData {
   [[nodiscard]] const data::sets::Dataset* validation() const { return validation_.get(); }
 
  private:
-  /// The validation part reads through data of its own, so that bytes read are counted apart.
+  /// Validation reads through `again_`, a data set of its own, so that its bytes are not counted as those of training.
   std::unique_ptr<data::sets::Dataset> all_, again_, training_, validation_;
 };
 

@@ -59,7 +59,7 @@ RunDirectory::RunDirectory(const std::string& wanted, const std::string& name, b
   }
   make_directory(path_);
   if (!overwrite) return;
-  // What this run may not write must not be taken for its own.
+  // Files of an earlier run that this one may not write must not be taken for its own.
   for (const char* stale : {"best.safetensors", "validation.csv"}) {
     std::error_code ignored;
     fs::remove(file(stale), ignored);

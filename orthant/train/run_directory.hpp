@@ -23,11 +23,11 @@ class LineFile {
   std::unique_ptr<std::FILE, Close> file_;
 };
 
-/// Refuses a directory that holds a run already, unless `overwrite`, or in which nothing can be written. An empty
-/// `wanted` is a free one under runs/. Changes nothing.
+/// Throws Error if the directory already holds a run and `overwrite` is false, or if it is not writable. An empty
+/// `wanted` means a new directory under runs/. Changes nothing.
 void check_run_directory(const std::string& wanted, bool overwrite);
 
-/// One run, one directory: run.yaml, log.txt, metrics.csv, weights.safetensors.
+/// The directory of one run: run.yaml, plan.json, log.txt, metrics.csv, weights.safetensors.
 class RunDirectory {
  public:
   /// Checks it as above. `wanted` empty: the first free runs/<name>-<number>.

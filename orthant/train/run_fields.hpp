@@ -10,7 +10,7 @@ using Words = std::vector<std::string>;
 std::int64_t integer_in(const model::Fields& fields, const std::string& key, std::int64_t fallback, std::int64_t low,
                         std::int64_t high);
 double number_in(const model::Fields& fields, const std::string& key, double fallback, double low, double high);
-/// A number of bytes, more than none: 4GiB, 500 MiB, 1000000.
+/// A positive number of bytes: 4GiB, 500 MiB, 1000000.
 std::int64_t bytes_or(const model::Fields& fields, const std::string& key, std::int64_t fallback);
 std::uint64_t read_seed(const model::Fields& fields);
 

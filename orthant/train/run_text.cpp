@@ -17,7 +17,7 @@ Document scalar(const std::string& text) {
 
 Document empty_map() { return {.kind = Document::Kind::map, .line = 0, .scalar = {}, .items = {}, .entries = {}}; }
 
-/// A map in the making.
+/// A map that is being built.
 class Writer {
  public:
   Writer& put(const std::string& key, Document value) {
@@ -180,7 +180,7 @@ void apply_override(model::Document& document, const std::string& key_and_value)
   const std::string key = key_and_value.substr(0, equals);
   Document value = model::parse_document(key_and_value.substr(equals + 1), "command line: " + key);
   forget_lines(value);
-  // A run is as long as its epochs or its steps say: the new one replaces the other.
+  // Either `epochs` or `steps` says how long a run is, so setting one removes the other.
   if (key == "steps") erase(document, "epochs");
   if (key == "epochs") erase(document, "steps");
   slot(document, key, key_and_value) = std::move(value);

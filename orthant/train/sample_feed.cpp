@@ -97,7 +97,7 @@ void SampleFeed::read(const Draw& draw, const Take& take, bool keep) {
   ready_[static_cast<std::size_t>(take.index)] = {to.bytes, draw.orientation};
 }
 
-/// A box of this rank out of memory, its own or others'.
+/// Fetches a box for this rank from memory, its own or that of other ranks.
 void SampleFeed::fetch(const Draw& draw, const Take& take) {
   const Box box = stream_.source(draw, take.role, take.box);
   const std::vector<data::sets::Contribution> contributions =
@@ -119,7 +119,7 @@ void SampleFeed::fetch(const Draw& draw, const Take& take) {
   }
 }
 
-/// What this rank keeps of another's box.
+/// Sends what this rank keeps of a box that another rank wants.
 void SampleFeed::give(const Draw& draw, const Take& take) {
   const Box box = stream_.source(draw, take.role, take.box);
   for (const data::sets::Contribution& contribution : store_->contributions(draw.sample, take.role, box, take.rank)) {

@@ -12,14 +12,14 @@
 namespace orthant::train {
 
 struct FeedOptions {
-  std::int64_t steps = 0;        ///< of the run: nothing beyond is read
+  std::int64_t steps = 0;        ///< of the run: samples of later steps are not read
   bool keep = false;             ///< in memory, from the first epoch on
   std::int64_t limit_bytes = 0;  ///< of what this rank keeps
 };
 
 /// What is kept in memory; all 0 if nothing is to be kept or used again.
 struct StoreSize {
-  std::int64_t samples = 0;        ///< so many, those read first
+  std::int64_t samples = 0;        ///< how many are kept: those that are read first
   std::int64_t bytes = 0;          ///< on all ranks
   std::int64_t largest_bytes = 0;  ///< on the rank that has most
   std::int64_t set_bytes = 0;      ///< what all ranks take of the whole set
@@ -28,15 +28,15 @@ struct StoreSize {
 /// What the samples of one epoch cost.
 struct EpochIo {
   std::int64_t file_bytes = 0;        ///< taken from files
-  std::int64_t store_bytes_sent = 0;  ///< out of memory to other ranks
+  std::int64_t store_bytes_sent = 0;  ///< from this rank's memory to other ranks
   double wait_seconds = 0;            ///< in which a rank did nothing but wait for samples
 };
 
 /// A line for each epoch.
 std::vector<std::string> to_lines(const std::vector<EpochIo>& epochs);
 
-/// Puts this rank's boxes of mini-batches into the engine's buffers. They are read by a thread, or come from the ranks
-/// that kept them in the first epoch, while the step before is computed.
+/// Puts this rank's boxes of mini-batches into the engine's buffers. While the step before is computed, a thread reads
+/// them, or the ranks that kept them in the first epoch send them.
 class SampleFeed {
  public:
   /// Collective. The data and the engine must outlive it.
@@ -47,13 +47,13 @@ class SampleFeed {
   [[nodiscard]] std::int64_t held_bytes() const { return store_ ? store_->bytes() : 0; }
   /// Collective. The mini-batch of `step`; steps come one after the other, from 1 on.
   void load(std::int64_t step);
-  /// Collective. To be called after the last load, as what comes next may be on its way.
+  /// Collective. Must be called after the last load(): samples of a further step may be on their way.
   void finish();
   /// Collective. By epoch: bytes of all ranks together, the wait of the rank that waited longest.
   [[nodiscard]] std::vector<EpochIo> totals() const;
 
  private:
-  /// Where the box for a slot is when it is there.
+  /// The box for a slot, once it has arrived.
   struct Ready {
     std::span<const std::byte> bytes;
     data::sets::Orientation orientation;
@@ -82,7 +82,7 @@ class SampleFeed {
   std::vector<Read> reads_;
   std::vector<Ready> ready_;              ///< per slot
   std::int64_t last_ = 0, prepared_ = 0;  ///< steps
-  bool wants_own_samples_ = false;        ///< of what it reads itself: messages start when that is there
+  bool wants_own_samples_ = false;  ///< messages that need boxes which this rank still reads start after the reading
   std::vector<EpochIo> epochs_;
 };
 

@@ -34,7 +34,7 @@ class SampleStream {
   /// The samples of an epoch in their order.
   [[nodiscard]] std::vector<std::int64_t> order(std::int64_t epoch) const;
   [[nodiscard]] data::sets::Orientation orientation(std::int64_t epoch, std::int64_t sample) const;
-  /// The box of the sample that `box` of the turned sample is made of.
+  /// The box of the stored sample from which `box` of the turned sample is made.
   [[nodiscard]] tensor::Box source(const Draw& draw, data::sets::Role role, const tensor::Box& box) const;
 
  private:
@@ -46,7 +46,7 @@ class SampleStream {
   data::sets::SampleShape shape_;
   std::int64_t samples_;
   StreamOptions options_;
-  std::array<Epoch, 2> known_;  ///< even and odd: those that a mini-batch may meet
+  std::array<Epoch, 2> known_;  ///< the last even and the last odd epoch: a mini-batch may span two
 };
 
 }  // namespace orthant::train

@@ -12,13 +12,13 @@ namespace orthant::train {
 /// True if the network's output is some numbers per sample, not a volume.
 bool has_sample_values(const model::Graph& graph);
 
-/// What a network says about the first samples, number by number, and what their targets are.
+/// The values that a network predicts for the first samples, and their targets.
 class SampleValues {
  public:
   /// The network must have sample values. Labels count as one number.
   SampleValues(const model::Graph& graph, std::int64_t samples);
 
-  /// Takes what this rank has of a mini-batch.
+  /// Adds the values of a mini-batch that this rank holds.
   void add(engine::Engine& engine, const EvaluatedBatch& batch);
   /// Collective. Every rank gets the numbers of all.
   void share(comm::Comm& comm);

@@ -16,8 +16,8 @@ struct ValueScore {
   double mean_squared_error = 0, mean_absolute_error = 0;
   double target_mean = 0, target_variance = 0;
 
-  /// The share of the targets' variance that is explained; 0 is as good as predicting their mean. Nothing if they are
-  /// all alike.
+  /// The share of the targets' variance that is explained (R squared); predicting their mean has 0. Nothing if all
+  /// targets are equal.
   [[nodiscard]] std::optional<double> explained() const;
 };
 
@@ -36,7 +36,8 @@ struct Scores {
   std::vector<std::optional<double>> dice;
 };
 
-/// Samples of a data set that went through an engine together; what fills the mini-batch up after them does not count.
+/// Samples of a data set that went through an engine together. Samples that only fill up the mini-batch are not
+/// counted.
 struct EvaluatedBatch {
   std::int64_t first = 0, samples = 0;
 };

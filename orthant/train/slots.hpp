@@ -19,17 +19,17 @@ struct Slot {
   tensor::Layout layout;
 };
 
-/// What the rank of a schedule takes.
+/// The slots of the schedule's rank.
 std::vector<Slot> slots_of(const schedule::Schedule& schedule);
 
 /// Reads a box of a sample into memory of its size: floats, or labels as the network wants them.
 void read_box(const data::sets::Dataset& dataset, const data::sets::SampleShape& shape, std::int64_t sample,
               data::sets::Role role, const tensor::Box& box, std::span<std::byte> into);
-/// Puts a box that was read, dense, into the engine's memory, turned.
+/// Turns a dense box as `orientation` says and puts it into the engine's memory.
 void put_box(const Slot& slot, const data::sets::Orientation& orientation, std::span<const std::byte> box,
              engine::Engine& engine);
 
-/// A box of a sample and how it is turned before it is where a slot wants it.
+/// A box of a sample, and how it is turned on its way into a slot.
 struct SlotSource {
   const data::sets::Dataset& dataset;
   const data::sets::SampleShape& shape;
@@ -38,8 +38,8 @@ struct SlotSource {
   data::sets::Orientation orientation{};
 };
 
-/// Reads a box and puts it into its slot; straight into the engine's memory if it lies there as it is read, else by way
-/// of `room`, which grows as needed.
+/// Reads a box and puts it into its slot: directly into the engine's memory if it is not turned and contiguous there,
+/// otherwise through `room`, which grows as needed.
 void fill_slot(const Slot& slot, const SlotSource& source, std::vector<std::byte>& room, engine::Engine& engine);
 
 }  // namespace orthant::train

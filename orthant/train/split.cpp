@@ -12,7 +12,7 @@
 namespace orthant::train {
 namespace {
 
-/// Tells this use of the seed from others.
+/// Keeps the random numbers of splits apart from other uses of the seed.
 constexpr std::uint64_t stream = 0x7A11D;
 
 /// The number of every sample's group, counted in the order in which they appear.

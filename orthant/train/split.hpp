@@ -13,11 +13,11 @@ struct Split {
   std::vector<std::int64_t> training, validation;
 };
 
-/// What must stay on one side of a split: cubes of one universe (`universe_00012_d0_h1_w3.h5`) have the name before
-/// `_d0`, anything else its own.
+/// The name of the group that a split must not divide: for cubes of one universe (`universe_00012_d0_h1_w3.h5`) the
+/// part before `_d0`, for any other file its own name.
 std::string group_of(const std::string& name);
 
-/// Sets aside `fraction` of the groups, rounded, at least one and not all of them; a function of names and seed.
+/// Sets aside `fraction` of the groups, rounded, at least one and not all of them. Depends on names and seed only.
 /// Throws Error if there is only one group.
 Split split_samples(const data::sets::Dataset& dataset, double fraction, std::uint64_t seed);
 

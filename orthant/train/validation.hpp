@@ -7,7 +7,7 @@
 
 namespace orthant::train {
 
-/// Scores on samples that the run does not train on, and which of them were the best so far.
+/// Scores a network on samples that the run does not train on, and remembers the best scores so far.
 class Validation {
  public:
   /// Collective. Makes a session of its own with the network, plan and kernels of `training`; `dataset` must outlive

@@ -68,7 +68,7 @@ void for_each_pixel(const tensor::Layout& layout, Visit visit) {
   }
 }
 
-/// Puts densely packed pixels to a box of a tensor in the order of files.
+/// Copies densely packed pixels into a box of a tensor that is in the order of files.
 void put_box(const tensor::Box& box, const tensor::Shape& whole, std::span<const float> items, std::span<float> file) {
   const tensor::Layout layout = tensor::box_of(tensor::channels_first(whole), box);
   std::size_t item = 0;
@@ -126,12 +126,12 @@ data::formats::TensorSource tensor_source(std::string name, std::vector<std::int
           [items = std::move(items)](std::span<float> into) { std::copy(items.begin(), items.end(), into.begin()); }};
 }
 
-/// The first rank of those with the same shard speaks for it.
+/// Of the ranks that hold the same shard, the first one sends it.
 bool speaks_for(const schedule::ParameterBuffers& entry, int buffer, int rank) {
   return buffer >= 0 && !entry.holders.empty() && entry.holders.front() == rank;
 }
 
-/// Collective. Puts the shards of all ranks together on rank 0: `into` is the whole parameter there.
+/// Collective. Assembles the whole parameter in `into` on rank 0 from the shards of all ranks.
 void collect_parameter(const engine::Session& session, const schedule::ParameterBuffers& entry, int buffer,
                        std::span<float> into) {
   const model::Parameter& parameter = entry.parameter;
