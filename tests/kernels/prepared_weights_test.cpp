@@ -135,11 +135,16 @@ void PreparedWeights::expect_shared_by_samples(Algorithm algorithm) {
       layout->extents.n = samples;
       *layout = tensor::channels_last(layout->extents);
     }
+    const auto can_run = [&](const ConvTask& one) {
+      return kernels::conv_candidates(unprepared(one), threads).front().algorithm == algorithm;
+    };
+    if (!can_run(task)) return;
     task = with_prepared_weights(task);
     if (task.prepared_bytes == 0) return;
     Memory plain(unprepared(task)), other(unprepared(task));
     Region weights = prepared(task, other);
     for (const ConvTask& part : {samples_of(task, 0, 1), samples_of(task, 1, samples - 1)}) {
+      if (!can_run(part)) return;
       const std::string form = kernels::prepared_weights(part, threads).form;
       if (form != kernels::prepared_weights(task, threads).form) return;
       run(unprepared(part), plain.arguments());
