@@ -21,7 +21,7 @@ constexpr int most_ranks = 1 << 20;
 const std::array<std::string, 5> plan_keys{"format", "version", "ranks", "micro_batches", "nodes"};
 const std::array<std::string, 9> node_keys{"node",  "grid",       "first_rank", "algorithm", "channel_parts",
                                            "stage", "statistics", "kernels",    "kernel"};
-const std::array<std::string, 3> choice_keys{"algorithm", "seconds", "scratch_bytes"};
+const std::array<std::string, 4> choice_keys{"algorithm", "seconds", "scratch_bytes", "prepare_weights"};
 const std::array<std::string, 3> algorithms{"stationary-x", "stationary-y", "stationary-w"};
 const std::array<std::string, 3> statistics_names{"local", "spatial", "global"};
 
@@ -122,9 +122,12 @@ KernelChoice choice_from(const json& object, const std::string& where) {
   if (!scratch.is_number_integer() || scratch < 0 || scratch > most_bytes) {
     fail(Exit::bad_data, "{}: 'scratch_bytes' must be a whole number from 0 to {}", where, most_bytes);
   }
+  const json prepare = object.value("prepare_weights", json(false));
+  if (!prepare.is_boolean()) fail(Exit::bad_data, "{}: 'prepare_weights' must be true or false", where);
   return {.algorithm = model::named_algorithms[fields.word("algorithm", kernel_names())],
           .seconds = seconds.get<double>(),
-          .scratch_bytes = scratch.get<std::int64_t>()};
+          .scratch_bytes = scratch.get<std::int64_t>(),
+          .prepare_weights = prepare.get<bool>()};
 }
 
 /// "kernels" has a choice per pass; "kernel", from before there were such choices, is one algorithm for all of them.
@@ -173,6 +176,7 @@ json to_json(const KernelChoices& choices) {
     entry["algorithm"] = model::name_of(choice.algorithm);
     if (choice.seconds > 0) entry["seconds"] = choice.seconds;
     if (choice.scratch_bytes > 0) entry["scratch_bytes"] = choice.scratch_bytes;
+    if (choice.prepare_weights) entry["prepare_weights"] = true;
   }
   return object;
 }

@@ -69,7 +69,8 @@ plan::KernelChoices random_kernels(Random& random) {
     if (digit == 0) continue;
     kernels[pass] = {.algorithm = model::named_algorithms[static_cast<std::size_t>(digit) - 1],
                      .seconds = 0.1 * number,
-                     .scratch_bytes = number};
+                     .scratch_bytes = number,
+                     .prepare_weights = number % 2 == 1};
   }
   return kernels;
 }

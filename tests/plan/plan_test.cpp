@@ -114,6 +114,9 @@ TEST(Plan, BadKernelsAreRefusedWithTheirPlace) {
     return message_of([&] { (void)from_json(one_node("\"kernels\": " + kernels), "plan.json"); });
   };
   EXPECT_EQ(error(R"({"forward": {"algorithm": "direct", "seconds": 1, "scratch_bytes": 0}})"), "no error");
+  EXPECT_EQ(error(R"({"forward": {"algorithm": "direct", "prepare_weights": true}})"), "no error");
+  EXPECT_EQ(error(R"({"forward": {"algorithm": "direct", "prepare_weights": 1}})"),
+            "plan.json: conv: kernels: forward: 'prepare_weights' must be true or false");
   EXPECT_EQ(error(R"("direct")"), "plan.json: conv: kernels: must be an object with a choice per pass");
   EXPECT_EQ(error(R"({"forwards": {}})"), "plan.json: conv: kernels: unknown key 'forwards'; did you mean 'forward'?");
   EXPECT_EQ(error(R"({"forward": "direct"})"),

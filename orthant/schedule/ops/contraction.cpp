@@ -31,12 +31,12 @@ std::string step_name(const Lowering& lowering, const Unit& unit, const char* wh
   return lowering.node(unit.main).name + "." + what;
 }
 
-/// Gives a convolution the algorithm that the plan says and, if its kernel wants weights in another form, those: they
-/// are prepared once for all micro-batches. A single micro-batch is faster if the kernel prepares its weights block by
-/// block while they are in cache (docs/results/winograd.md).
+/// Gives a convolution the algorithm that the plan says and, where the plan says so and the kernel wants weights in
+/// another form, weights that are prepared once for all micro-batches.
 void complete(Lowering& lowering, const Unit& unit, const char* what, model::ConvTask& task, Arguments& arguments) {
-  task.algorithm = lowering.planned(unit.main).kernels[task.pass].algorithm;
-  if (task.pass == Pass::backward_weights || lowering.analysis().plan().micro_batches == 1) return;
+  const plan::KernelChoice& choice = lowering.planned(unit.main).kernels[task.pass];
+  task.algorithm = choice.algorithm;
+  if (!choice.prepare_weights || task.pass == Pass::backward_weights) return;
   Emitter& emitter = lowering.emitter();
   const KernelNeeds needs = emitter.needs(unit.main, step_name(lowering, unit, what), task);
   if (needs.prepared_bytes == 0) return;
