@@ -28,7 +28,7 @@ struct TrainArguments {
   bool json = false;
 };
 
-void print_start(const train::Start& start) {
+void print_start(const train::RunDescription& start) {
   fmt::print("network     {}, {} parameters\n", start.network, with_commas(start.parameters));
   fmt::print("data        {} samples, {} steps\n", with_commas(start.samples), with_commas(start.steps));
   if (start.validation_samples > 0) {

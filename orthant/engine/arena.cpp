@@ -18,8 +18,8 @@ Arena::Arena(std::int64_t bytes) : bytes_(std::max<std::int64_t>(bytes, 1)) {
   const auto length = static_cast<std::size_t>(bytes_ + huge_page_bytes);
   void* memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
-    base::fail(base::Exit::does_not_fit, "the arena of {} bytes cannot be had; use a smaller mini-batch or input",
-               bytes_);
+    base::fail(base::Exit::does_not_fit,
+               "there is no memory for an arena of {} bytes; use a smaller mini-batch or input", bytes_);
   }
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t start = (address + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;

@@ -79,7 +79,7 @@ void Engine::bind_messages(comm::Comm& comm) {
                           .data = arena_->data() + begin + message.offset_bytes,
                           .bytes = message.bytes,
                           .tag = exchange.tag,
-                          .announced = message.delivery != schedule::Delivery::moved});
+                          .announced = message.transport != schedule::Transport::moved});
       }
       return result;
     };

@@ -11,7 +11,7 @@ namespace {
 using base::Exit;
 using base::fail;
 using comm::SharedPages;
-using schedule::Delivery;
+using schedule::Transport;
 
 template <class Item>
 void send_list(comm::Comm& comm, int peer, const std::vector<Item>& list) {
@@ -45,7 +45,7 @@ std::vector<int> SharedMemory::peers() const {
   for (const schedule::Exchange& exchange : schedule_.exchanges) {
     for (const auto* messages : {&exchange.sends, &exchange.receives}) {
       for (const schedule::Message& message : *messages) {
-        if (message.delivery == Delivery::in_place) ranks.insert(message.peer);
+        if (message.transport == Transport::in_place) ranks.insert(message.peer);
       }
     }
   }
@@ -71,7 +71,7 @@ SharedMemory::Entries SharedMemory::entries_for(int peer) const {
   Entries entries;
   for (const schedule::Exchange& exchange : schedule_.exchanges) {
     for (const schedule::Message& message : exchange.sends) {
-      if (message.peer != peer || message.delivery != Delivery::in_place) continue;
+      if (message.peer != peer || message.transport != Transport::in_place) continue;
       const std::byte* data = arena_ + placement_.offsets[static_cast<std::size_t>(message.buffer)];
       entries.push_back(
           {exchange.tag, place_of({data + message.offset_bytes, static_cast<std::size_t>(message.bytes)})});
@@ -95,7 +95,7 @@ void SharedMemory::take(int peer, const Entries& entries) {
   };
   for (const schedule::Exchange& exchange : schedule_.exchanges) {
     for (const schedule::Message& message : exchange.receives) {
-      if (message.peer == peer && message.delivery == Delivery::in_place)
+      if (message.peer == peer && message.transport == Transport::in_place)
         views_.emplace(message.buffer, comm_.view(peer, place(exchange.tag)));
     }
   }

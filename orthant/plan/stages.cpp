@@ -11,7 +11,7 @@ namespace orthant::plan {
 namespace {
 
 /// Nodes between two places where the network may be cut.
-struct Piece {
+struct Segment {
   int first = 0;  ///< node
   double flops = 0;
   double border_bytes = 0;  ///< of the tensors that are made before it and read in it or after it
@@ -26,33 +26,33 @@ std::vector<int> last_readers(const model::Graph& graph) {
   return last;
 }
 
-std::vector<Piece> pieces_of(const model::Graph& graph) {
+std::vector<Segment> segments_of(const model::Graph& graph) {
   const model::GraphWork work = model::work_of(graph);
   const std::vector<bool> borders = stage_borders(graph);
   const std::vector<int> last = last_readers(graph);
-  std::vector<Piece> pieces;
+  std::vector<Segment> segments;
   for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
-    if (pieces.empty() || borders[node]) {
-      pieces.push_back({.first = static_cast<int>(node)});
+    if (segments.empty() || borders[node]) {
+      segments.push_back({.first = static_cast<int>(node)});
       for (std::size_t src = 0; src < node; ++src) {
         if (last[src] >= static_cast<int>(node)) {
-          pieces.back().border_bytes += static_cast<double>(work.nodes[src].activation_bytes);
+          segments.back().border_bytes += static_cast<double>(work.nodes[src].activation_bytes);
         }
       }
     }
-    pieces.back().flops += static_cast<double>(work.nodes[node].flops);
+    segments.back().flops += static_cast<double>(work.nodes[node].flops);
   }
-  return pieces;
+  return segments;
 }
 
-/// Flops of the pieces before each.
-std::vector<double> running_flops(const std::vector<Piece>& pieces) {
+/// Flops of the segments before each.
+std::vector<double> running_flops(const std::vector<Segment>& segments) {
   std::vector<double> sums{0};
-  for (const Piece& piece : pieces) sums.push_back(sums.back() + piece.flops);
+  for (const Segment& segment : segments) sums.push_back(sums.back() + segment.flops);
   return sums;
 }
 
-/// The smallest possible flops of the largest of `stages` runs of pieces.
+/// The smallest possible flops of the largest of `stages` runs of segments.
 double least_largest(const std::vector<double>& sums, int stages) {
   constexpr double none = std::numeric_limits<double>::infinity();
   std::vector<double> best(sums.size(), none);
@@ -73,8 +73,8 @@ double least_largest(const std::vector<double>& sums, int stages) {
 using Cost = std::pair<double, double>;
 
 /// Where the runs begin: no run above `limit`, then the least sum of squares, then the fewest bytes on borders.
-std::vector<std::size_t> best_begins(const std::vector<Piece>& pieces, int stages, double limit) {
-  const std::vector<double> sums = running_flops(pieces);
+std::vector<std::size_t> best_begins(const std::vector<Segment>& segments, int stages, double limit) {
+  const std::vector<double> sums = running_flops(segments);
   std::vector<std::vector<std::size_t>> from;
   const Cost none{std::numeric_limits<double>::infinity(), 0};
   std::vector<Cost> best(sums.size(), none);
@@ -86,7 +86,7 @@ std::vector<std::size_t> best_begins(const std::vector<Piece>& pieces, int stage
       for (std::size_t begin = 0; begin < end; ++begin) {
         const double flops = sums[end] - sums[begin];
         if (flops > limit) continue;
-        const Cost cost{best[begin].first + flops * flops, best[begin].second + pieces[begin].border_bytes};
+        const Cost cost{best[begin].first + flops * flops, best[begin].second + segments[begin].border_bytes};
         if (cost < next[end]) {
           next[end] = cost;
           from.back()[end] = begin;
@@ -96,7 +96,7 @@ std::vector<std::size_t> best_begins(const std::vector<Piece>& pieces, int stage
     best = std::move(next);
   }
   std::vector<std::size_t> begins;
-  std::size_t end = pieces.size();
+  std::size_t end = segments.size();
   for (auto stage = from.rbegin(); stage != from.rend(); ++stage) {
     end = (*stage)[end];
     begins.insert(begins.begin(), end);
@@ -107,18 +107,19 @@ std::vector<std::size_t> best_begins(const std::vector<Piece>& pieces, int stage
 }  // namespace
 
 int most_stages(const model::Graph& graph) {
-  const std::vector<Piece> pieces = pieces_of(graph);
-  const auto working = std::count_if(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.flops > 0; });
+  const std::vector<Segment> segments = segments_of(graph);
+  const auto working =
+      std::count_if(segments.begin(), segments.end(), [](const Segment& segment) { return segment.flops > 0; });
   return std::max(1, static_cast<int>(working));
 }
 
 std::vector<int> balanced_stages(const model::Graph& graph, int stages) {
-  const std::vector<Piece> pieces = pieces_of(graph);
-  const double limit = least_largest(running_flops(pieces), stages);
+  const std::vector<Segment> segments = segments_of(graph);
+  const double limit = least_largest(running_flops(segments), stages);
   std::vector<int> result(graph.nodes.size());
   int stage = 0;
-  for (const std::size_t begin : best_begins(pieces, stages, limit)) {
-    std::fill(result.begin() + pieces[begin].first, result.end(), stage++);
+  for (const std::size_t begin : best_begins(segments, stages, limit)) {
+    std::fill(result.begin() + segments[begin].first, result.end(), stage++);
   }
   return result;
 }

@@ -13,12 +13,12 @@ constexpr std::int64_t double_bytes = sizeof(double);
 
 bool is_contiguous(const Value& value) { return tensor::is_dense(value.layout); }
 
-Message message_of(int peer, const Value& value, Delivery delivery = Delivery::moved) {
+Message message_of(int peer, const Value& value, Transport transport = Transport::moved) {
   return {.peer = peer,
           .buffer = value.buffer,
           .offset_bytes = value.layout.offset * float_bytes,
           .bytes = base::checked_mul(tensor::volume(value.box), float_bytes),
-          .delivery = delivery};
+          .transport = transport};
 }
 
 std::vector<int> buffers_of(const Exchange& exchange) {
@@ -83,7 +83,7 @@ Pending Exchanges::start(const std::string& name, Kind kind, const PeerValues& s
                                            model::CopyTask{.src = value.layout, .dst = from.layout},
                                            {value.buffer, from.buffer}));
     }
-    exchange.sends.push_back(message_of(peer, from, delivery(peer, value, options)));
+    exchange.sends.push_back(message_of(peer, from, transport(peer, value, options)));
   }
   if (!packing.empty()) emitter_.add_buffer(name + ".packed", packed.bytes());
   emitter_.emit(std::move(packing));
@@ -91,7 +91,7 @@ Pending Exchanges::start(const std::string& name, Kind kind, const PeerValues& s
   const std::vector<Value> places = add_places(name, receives, options);
   for (std::size_t i = 0; i < receives.size(); ++i) {
     const auto& [peer, value] = receives[i];
-    exchange.receives.push_back(message_of(peer, places[i], delivery(peer, value, options)));
+    exchange.receives.push_back(message_of(peer, places[i], transport(peer, value, options)));
     if (places[i].buffer == value.buffer) continue;
     const model::CopyTask task{.accumulate = options.accumulate, .src = places[i].layout, .dst = value.layout};
     pending.after.push_back(emitter_.make_step(emitter_.node(), options.accumulate ? "add_arrived" : "unpack", task,
@@ -103,9 +103,9 @@ Pending Exchanges::start(const std::string& name, Kind kind, const PeerValues& s
   return pending;
 }
 
-Delivery Exchanges::delivery(int peer, const Value& value, const Options& options) const {
-  const bool moves = options.delivery == Delivery::in_place && !may_stay(peer, message_of(peer, value).bytes);
-  return moves ? Delivery::moved : options.delivery;
+Transport Exchanges::transport(int peer, const Value& value, const Options& options) const {
+  const bool moves = options.transport == Transport::in_place && !may_stay(peer, message_of(peer, value).bytes);
+  return moves ? Transport::moved : options.transport;
 }
 
 /// Where each message is received: where it is wanted, or, if it cannot be received there, in a buffer for all such
@@ -114,7 +114,7 @@ std::vector<Value> Exchanges::add_places(const std::string& name, const PeerValu
   std::vector<Value> places;
   Staging arrived;
   for (const auto& [peer, value] : receives) {
-    if (delivery(peer, value, options) == Delivery::in_place) {
+    if (transport(peer, value, options) == Transport::in_place) {
       Staging kept;
       places.push_back(kept.next(value.box));
       places.back().buffer = emitter_.add_buffer(name + ".at_rank_" + std::to_string(peer), kept.bytes());
@@ -180,7 +180,7 @@ void Exchanges::settle_forward_sends() {
   unsettled_sends_.erase(kept, unsettled_sends_.end());
 }
 
-Tensor Exchanges::gather(const std::string& name, Kind kind, const Value& own, const tensor::Redistribution& boxes) {
+Tensor Exchanges::collect(const std::string& name, Kind kind, const Value& own, const tensor::Redistribution& boxes) {
   const tensor::Moves moves = tensor::moves_of(boxes, setting_.rank);
   const std::vector<Box> wanted = boxes.wanted(setting_.rank);
   Tensor result;

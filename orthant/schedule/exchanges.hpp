@@ -50,8 +50,8 @@ class Exchanges {
 
   /// How the messages of an exchange are received, and whether they stay where they are.
   struct Options {
-    bool accumulate = false;              ///< what arrives is added to what is there
-    Delivery delivery = Delivery::moved;  ///< `in_place`: of those that may stay
+    bool accumulate = false;                 ///< what arrives is added to what is there
+    Transport transport = Transport::moved;  ///< `in_place`: of those that may stay
   };
   /// Packs what is not contiguous and emits the start. What arrives where memory is not contiguous, or is to be added
   /// to what is there, goes through a buffer of its own: finish() takes it from there.
@@ -72,7 +72,7 @@ class Exchanges {
   void settle_forward_sends();
 
   /// What every rank wants of a tensor, in a new one, or in place where this rank has all it wants.
-  Tensor gather(const std::string& name, Kind kind, const Value& own, const tensor::Redistribution& boxes);
+  Tensor collect(const std::string& name, Kind kind, const Value& own, const tensor::Redistribution& boxes);
   /// The adjoint: what ranks computed for boxes they wanted goes to the owners, who add it up. Ends in `own`, in the
   /// memory of `gradient` where that is possible.
   Returning give_back(const std::string& name, Kind kind, const Tensor& gradient, const tensor::Redistribution& boxes);
@@ -92,7 +92,7 @@ class Exchanges {
     Pending pending;
   };
 
-  [[nodiscard]] Delivery delivery(int peer, const Value& value, const Options& options) const;
+  [[nodiscard]] Transport transport(int peer, const Value& value, const Options& options) const;
   std::vector<Value> add_places(const std::string& name, const PeerValues& receives, const Options& options);
 
   Emitter& emitter_;

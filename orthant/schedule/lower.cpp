@@ -25,18 +25,18 @@ Lowering::Lowering(const Analysis& analysis, int rank, const LowerOptions& optio
       tags_(tags_of(analysis)) {
   const std::size_t nodes = analysis.graph().nodes.size();
   for (std::size_t i = 0; i < analysis.micro_batches().size(); ++i) {
-    progresses_.push_back({.values = std::vector<NodeValue>(nodes),
-                           .sources = std::vector<Tensor>(nodes),
-                           .extra = std::vector<int>(nodes, -1),
-                           .gradients = std::vector<std::vector<Value>>(nodes),
-                           .activation_undone = std::vector<bool>(nodes)});
+    states_.push_back({.values = std::vector<NodeValue>(nodes),
+                       .sources = std::vector<Tensor>(nodes),
+                       .extra = std::vector<int>(nodes, -1),
+                       .gradients = std::vector<std::vector<Value>>(nodes),
+                       .activation_undone = std::vector<bool>(nodes)});
   }
 }
 
 Schedule Lowering::run() {
   for (const StagePass& pass : passes_of(analysis_.plan(), rank_, options_.mode)) {
     micro_batch_ = &at(analysis_.micro_batches(), pass.micro_batch);
-    progress_ = &at(progresses_, pass.micro_batch);
+    state_ = &at(states_, pass.micro_batch);
     exchanges_.set_micro_batch(pass.micro_batch);
     emitter_.set_phase(pass.phase);
     pass.phase == Phase::forward ? forward_pass(pass) : backward_pass(pass);
@@ -79,7 +79,7 @@ void Lowering::backward_pass(const StagePass& pass) {
     if (!is_in(pass, unit.main)) continue;
     exchanges_.set_tag(tags_.backward(pass.micro_batch, i));
     emitter_.set_node(unit.main);
-    if (needs_gradient(unit.out) && !at(progress_->gradients, unit.out).empty())
+    if (needs_gradient(unit.out) && !at(state_->gradients, unit.out).empty())
       std::visit([&](const auto& op) { ops::backward(*this, unit, op); }, node(unit.main).op);
     complete.push_back(i);
     if (!emitter_.has_deferred()) reduce();

@@ -19,7 +19,7 @@ Port Lowering::port(const Value& value) const {
 }
 
 bool Lowering::may_overwrite(int index) const {
-  return at(progress_->values, index).own.owned && analysis_.reader_count(index) == 1 &&
+  return at(state_->values, index).own.owned && analysis_.reader_count(index) == 1 &&
          !reads_own_output(analysis_.graph(), analysis_.producer(index));
 }
 
@@ -42,7 +42,7 @@ Fetching Lowering::begin_fetch(const Unit& unit, std::size_t source) {
   const std::string& name = node(index).name;
   const bool residual = source >= node(unit.main).srcs.size();
   if (residual || !at(micro_batch_->in_place, unit.main)[source])
-    return {.pending = {}, .tensor = exchanges_.gather(name + ".for." + node(unit.main).name, kind, from.own, boxes)};
+    return {.pending = {}, .tensor = exchanges_.collect(name + ".for." + node(unit.main).name, kind, from.own, boxes)};
   Fetching fetching;
   if (!from.filled) {
     from.filled = true;
@@ -60,7 +60,7 @@ Tensor Lowering::fetch(const Unit& unit, std::size_t source) {
 }
 
 std::vector<Value> Lowering::take_gradients(int index, std::size_t most) {
-  std::vector<Value>& list = at(progress_->gradients, index);
+  std::vector<Value>& list = at(state_->gradients, index);
   while (list.size() > most) {
     const Value b = list.back();
     list.pop_back();
@@ -76,7 +76,7 @@ std::vector<Value> Lowering::take_gradients(int index, std::size_t most) {
 
 Value Lowering::before_activation(const Unit& unit) {
   const model::Activation undone = activation(unit);
-  if (undone.kind == model::ActivationKind::identity || at(progress_->activation_undone, unit.out))
+  if (undone.kind == model::ActivationKind::identity || at(state_->activation_undone, unit.out))
     return with_whole_pixels(unit, take_gradient(unit.out));
   const std::vector<Value> gradients = take_gradients(unit.out, 2);
   const Value first = with_whole_pixels(unit, gradients[0]);
@@ -98,7 +98,7 @@ Value Lowering::before_activation(const Unit& unit) {
 Value Lowering::with_whole_pixels(const Unit& unit, const Value& gradient) {
   if (gradient.empty() || has_whole_pixels(gradient)) return gradient;
   const Value copy = emitter_.add_tensor(node(unit.out).name + ".gradient", gradient.box);
-  emitter_.copy(unit.main, "gather_gradient", gradient, copy);
+  emitter_.copy(unit.main, "copy_gradient", gradient, copy);
   return copy;
 }
 
@@ -123,7 +123,7 @@ void Lowering::pass_back(const Unit& unit, std::size_t source, const Tensor& gra
 }
 
 void Lowering::pass_to(int index, const Value& gradient) {
-  if (needs_gradient(index)) at(progress_->gradients, index).push_back(gradient);
+  if (needs_gradient(index)) at(state_->gradients, index).push_back(gradient);
 }
 
 }  // namespace orthant::schedule

@@ -17,7 +17,7 @@ struct Fetching {
 };
 
 /// What this rank knows of a micro-batch on its way through the network.
-struct Progress {
+struct MicroBatchState {
   std::vector<NodeValue> values;              ///< per node, of units' outs
   std::vector<Tensor> sources;                ///< per node, of units' mains: the first source as it was read
   std::vector<int> extra;                     ///< per node: argmax or saved statistics
@@ -53,10 +53,10 @@ class Lowering {
 
   // What is known so far.
 
-  [[nodiscard]] NodeValue& value(int index) { return at(progress_->values, index); }
-  [[nodiscard]] Tensor& source(const Unit& unit) { return at(progress_->sources, unit.main); }
-  [[nodiscard]] int& extra(const Unit& unit) { return at(progress_->extra, unit.out); }
-  [[nodiscard]] std::vector<bool>& activation_undone() { return progress_->activation_undone; }
+  [[nodiscard]] NodeValue& value(int index) { return at(state_->values, index); }
+  [[nodiscard]] Tensor& source(const Unit& unit) { return at(state_->sources, unit.main); }
+  [[nodiscard]] int& extra(const Unit& unit) { return at(state_->extra, unit.out); }
+  [[nodiscard]] std::vector<bool>& activation_undone() { return state_->activation_undone; }
   /// True if the only reader of a node's tensor may put something else into its memory, now or in backward.
   [[nodiscard]] bool may_overwrite(int index) const;
 
@@ -113,10 +113,10 @@ class Lowering {
   Exchanges exchanges_;
   Parameters parameters_;
   Tags tags_;
-  std::vector<Progress> progresses_;  ///< per micro-batch
+  std::vector<MicroBatchState> states_;  ///< per micro-batch
   std::map<std::tuple<int, model::Pass, std::string>, int> prepared_;
   const MicroBatch* micro_batch_ = nullptr;
-  Progress* progress_ = nullptr;
+  MicroBatchState* state_ = nullptr;
 };
 
 /// True if the unit's backward reads its own output.

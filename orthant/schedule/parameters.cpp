@@ -169,9 +169,9 @@ void Parameters::reduce(int unit) {
     }
     const auto [mine, theirs] = parts_of(bucket, bucket.gradient);
     exchanges_.set_tag(tags_.gradients(at(fillings_, b).members.front().parameter));
-    const Delivery delivery = reads_in_place() ? Delivery::in_place : Delivery::moved;
+    const Transport transport = reads_in_place() ? Transport::in_place : Transport::moved;
     reducing_.emplace_back(b, exchanges_.start(bucket.name + ".reduce", Kind::gradient, theirs, mine,
-                                               {.accumulate = true, .delivery = delivery}));
+                                               {.accumulate = true, .transport = transport}));
     finish_reductions(1);
   }
 }
@@ -193,8 +193,8 @@ void Parameters::finish_reductions(std::size_t in_flight) {
     const auto [mine, theirs] = parts_of(bucket, options_.update ? bucket.value : bucket.gradient);
     exchanges_.set_tag(bucket.tag);
     const Kind kind = options_.update ? Kind::weights : Kind::gradient;
-    const Delivery delivery = bucket.common ? Delivery::common : Delivery::moved;
-    spreading_.push_back(exchanges_.start(bucket.name + ".spread", kind, mine, theirs, {.delivery = delivery}));
+    const Transport transport = bucket.common ? Transport::common : Transport::moved;
+    spreading_.push_back(exchanges_.start(bucket.name + ".spread", kind, mine, theirs, {.transport = transport}));
   }
 }
 

@@ -39,12 +39,12 @@ std::int64_t flops(const Step& step);
 std::int64_t bytes_moved(const Step& step);
 
 /// What becomes of the bytes of a message. Where they stay, the receiver is only told that they are complete.
-enum class Delivery {
+enum class Transport {
   moved,     ///< to memory of the receiver
   in_place,  ///< they stay in the sender's memory, where the receiver reads them
   common     ///< the two ranks have the memory in common
 };
-const char* name_of(Delivery delivery);
+const char* name_of(Transport transport);
 
 /// A contiguous piece of a buffer that goes to or comes from another rank. What is received in place has a buffer of
 /// its own, with the sender as its `keeper`.
@@ -52,7 +52,7 @@ struct Message {
   int peer = 0;
   int buffer = -1;
   std::int64_t offset_bytes = 0, bytes = 0;
-  Delivery delivery = Delivery::moved;
+  Transport transport = Transport::moved;
 };
 
 /// What a message is for; traffic is counted by it.

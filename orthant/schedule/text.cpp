@@ -68,7 +68,7 @@ std::string detail_text(const model::Task& task) {
 std::string message_text(const Schedule& schedule, const Message& message, const char* direction) {
   return fmt::format("; {} rank {}: {} bytes of {} from {}{}", direction, message.peer, message.bytes,
                      name_in(schedule, message.buffer), message.offset_bytes,
-                     message.delivery == Delivery::moved ? "" : fmt::format(" ({})", name_of(message.delivery)));
+                     message.transport == Transport::moved ? "" : fmt::format(" ({})", name_of(message.transport)));
 }
 
 std::string buffer_text(const Schedule& schedule, const Buffer& buffer) {
@@ -97,11 +97,11 @@ const char* name_of(Kind kind) {
   return "";
 }
 
-const char* name_of(Delivery delivery) {
-  switch (delivery) {
-    case Delivery::moved: return "moved";
-    case Delivery::in_place: return "in_place";
-    case Delivery::common: return "common";
+const char* name_of(Transport transport) {
+  switch (transport) {
+    case Transport::moved: return "moved";
+    case Transport::in_place: return "in_place";
+    case Transport::common: return "common";
   }
   return "";
 }

@@ -49,23 +49,23 @@ void check_tags(const Schedule& schedule, Mistakes& mistakes) {
 }
 
 /// What stays where it is must be in shared memory, and received where it is.
-void check_deliveries(const Schedule& schedule, const Exchange& exchange, Mistakes& mistakes) {
+void check_transports(const Schedule& schedule, const Exchange& exchange, Mistakes& mistakes) {
   const auto buffer_in = [&](const Message& message) { return buffer_of(schedule, root_of(schedule, message.buffer)); };
   for (const Message& message : exchange.sends) {
     const Buffer buffer = buffer_in(message);
     if (buffer.keeper >= 0)
       mistakes.push_back(fmt::format("{} sends {}, which rank {} keeps", exchange.name, buffer.name, buffer.keeper));
-    if (message.delivery != Delivery::moved && !buffer.shared)
+    if (message.transport != Transport::moved && !buffer.shared)
       mistakes.push_back(
           fmt::format("{} is to be read in place in {}, which is not shared", exchange.name, buffer.name));
   }
   for (const Message& message : exchange.receives) {
     const Buffer buffer = buffer_in(message);
-    const int keeper = message.delivery == Delivery::in_place ? message.peer : -1;
+    const int keeper = message.transport == Transport::in_place ? message.peer : -1;
     if (buffer.keeper != keeper)
       mistakes.push_back(fmt::format("{} receives {} from rank {}, and rank {} keeps it", exchange.name, buffer.name,
                                      message.peer, buffer.keeper));
-    if (message.delivery == Delivery::common && !(buffer.shared && buffer.persistent))
+    if (message.transport == Transport::common && !(buffer.shared && buffer.persistent))
       mistakes.push_back(fmt::format("{} has {} in common, which is not shared", exchange.name, buffer.name));
   }
 }
@@ -90,7 +90,7 @@ Mistakes check_exchanges(const Schedule& schedule) {
   Mistakes mistakes;
   check_pairs(schedule, mistakes);
   if (mistakes.empty()) check_tags(schedule, mistakes);
-  for (const Exchange& exchange : schedule.exchanges) check_deliveries(schedule, exchange, mistakes);
+  for (const Exchange& exchange : schedule.exchanges) check_transports(schedule, exchange, mistakes);
   return mistakes;
 }
 

@@ -134,7 +134,7 @@ class Walk {
 
   void add_flight(int index, const Message& message, bool is_receive) {
     int until = flights_[static_cast<std::size_t>(index)].finish;
-    if (message.delivery == Delivery::in_place && !is_receive) {
+    if (message.transport == Transport::in_place && !is_receive) {
       const int release = release_of(schedule_, message);
       if (release <= until) {
         mistakes_.push_back(fmt::format("{} is read in place by rank {}, and nothing says until when",

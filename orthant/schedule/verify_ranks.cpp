@@ -10,13 +10,13 @@ namespace orthant::schedule {
 namespace {
 
 /// An exchange of one of the ranks.
-struct Place {
+struct ExchangeId {
   int rank = -1, exchange = -1;
 };
 
 /// One side of a message.
 struct Side {
-  Place place;
+  ExchangeId id;
   Message message;
 };
 
@@ -51,14 +51,14 @@ class Together {
 
  private:
   [[nodiscard]] const Schedule& schedule(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
-  [[nodiscard]] const Exchange& exchange(const Place& place) const {
-    return schedule(place.rank).exchanges[static_cast<std::size_t>(place.exchange)];
+  [[nodiscard]] const Exchange& exchange(const ExchangeId& id) const {
+    return schedule(id.rank).exchanges[static_cast<std::size_t>(id.exchange)];
   }
-  [[nodiscard]] const Flight& flight(const Place& place) const {
-    return flights_[static_cast<std::size_t>(place.rank)][static_cast<std::size_t>(place.exchange)];
+  [[nodiscard]] const Flight& flight(const ExchangeId& id) const {
+    return flights_[static_cast<std::size_t>(id.rank)][static_cast<std::size_t>(id.exchange)];
   }
-  std::vector<Place>& partners(const Place& place) {
-    return partners_[static_cast<std::size_t>(place.rank)][static_cast<std::size_t>(place.exchange)];
+  std::vector<ExchangeId>& partners(const ExchangeId& id) {
+    return partners_[static_cast<std::size_t>(id.rank)][static_cast<std::size_t>(id.exchange)];
   }
   [[nodiscard]] const Step& step(int rank, int index) const {
     return schedule(rank).steps[static_cast<std::size_t>(index)];
@@ -72,19 +72,19 @@ class Together {
     }
   }
 
-  void collect(const Place& place) {
-    const Exchange& one = exchange(place);
+  void collect(const ExchangeId& id) {
+    const Exchange& one = exchange(id);
     for (const auto* list : {&one.sends, &one.receives}) {
       const bool sends = list == &one.sends;
       for (const Message& message : *list) {
-        if (message.peer == place.rank || message.peer >= static_cast<int>(ranks_.size())) {
-          mistakes_.push_back(fmt::format("rank {}: {} has a message for rank {}", place.rank, one.name, message.peer));
+        if (message.peer == id.rank || message.peer >= static_cast<int>(ranks_.size())) {
+          mistakes_.push_back(fmt::format("rank {}: {} has a message for rank {}", id.rank, one.name, message.peer));
           continue;
         }
         if (sends) {
-          channels_[{place.rank, message.peer, one.tag}].sends.push_back({place, message});
+          channels_[{id.rank, message.peer, one.tag}].sends.push_back({id, message});
         } else {
-          channels_[{message.peer, place.rank, one.tag}].receives.push_back({place, message});
+          channels_[{message.peer, id.rank, one.tag}].receives.push_back({id, message});
         }
       }
     }
@@ -100,26 +100,26 @@ class Together {
   }
 
   void match(const Side& send, const Side& receive) {
-    const Exchange& from = exchange(send.place);
-    const Exchange& to = exchange(receive.place);
+    const Exchange& from = exchange(send.id);
+    const Exchange& to = exchange(receive.id);
     if (send.message.bytes != receive.message.bytes) {
       mistakes_.push_back(fmt::format("{}: rank {} sends {} bytes to rank {}, which expects {} for {} (tag {})",
-                                      from.name, send.place.rank, send.message.bytes, receive.place.rank,
+                                      from.name, send.id.rank, send.message.bytes, receive.id.rank,
                                       receive.message.bytes, to.name, from.tag));
     }
-    if (send.message.delivery != receive.message.delivery) {
-      mistakes_.push_back(fmt::format("{}: rank {} and rank {} do not agree whether it moves", from.name,
-                                      send.place.rank, receive.place.rank));
+    if (send.message.transport != receive.message.transport) {
+      mistakes_.push_back(fmt::format("{}: rank {} and rank {} do not agree whether it moves", from.name, send.id.rank,
+                                      receive.id.rank));
     }
-    partners(send.place).push_back(receive.place);
-    partners(receive.place).push_back(send.place);
+    partners(send.id).push_back(receive.id);
+    partners(receive.id).push_back(send.id);
     pairs_.push_back({send, receive});
   }
 
   void report_alone(const Side& side, const char* verb) {
-    const Exchange& one = exchange(side.place);
+    const Exchange& one = exchange(side.id);
     mistakes_.push_back(fmt::format("{}: rank {} has a message of {} bytes that rank {} never {} (tag {})", one.name,
-                                    side.place.rank, side.message.bytes, side.message.peer, verb, one.tag));
+                                    side.id.rank, side.message.bytes, side.message.peer, verb, one.tag));
   }
 
   /// Every rank goes on until it finishes an exchange whose other side has not started. None may stay there.
@@ -142,12 +142,12 @@ class Together {
   }
 
   /// The exchange of another rank that `rank` waits for where it is.
-  [[nodiscard]] const Place* awaited(int rank) const {
+  [[nodiscard]] const ExchangeId* awaited(int rank) const {
     const auto* finish = std::get_if<Finish>(&step(rank, at_[static_cast<std::size_t>(rank)]).work);
     if (!finish) return nullptr;
     const auto& all = partners_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(finish->exchange)];
-    const auto late = std::find_if(all.begin(), all.end(), [&](const Place& place) {
-      return at_[static_cast<std::size_t>(place.rank)] <= flight(place).start;
+    const auto late = std::find_if(all.begin(), all.end(), [&](const ExchangeId& id) {
+      return at_[static_cast<std::size_t>(id.rank)] <= flight(id).start;
     });
     return late == all.end() ? nullptr : &*late;
   }
@@ -162,26 +162,26 @@ class Together {
     way.erase(way.begin(), std::find(way.begin(), way.end(), rank));
     std::string text;
     for (const int one : way) {
-      const Place& place = *awaited(one);
+      const ExchangeId& id = *awaited(one);
       text += fmt::format("{}rank {} waits in step {}, {}, for rank {} to reach step {}, {}", text.empty() ? "" : "; ",
                           one, at_[static_cast<std::size_t>(one)], step(one, at_[static_cast<std::size_t>(one)]).name,
-                          place.rank, flight(place).start, step(place.rank, flight(place).start).name);
+                          id.rank, flight(id).start, step(id.rank, flight(id).start).name);
     }
     mistakes_.push_back("no rank of these can go on: " + text);
   }
 
-  /// What a rank reads in place must stay until the sender knows that it was read: by something that the reader has
+  /// What a rank reads in id must stay until the sender knows that it was read: by something that the reader has
   /// started to send afterwards.
   void check_readers() {
     for (const Pair& pair : pairs_) {
-      if (pair.send.message.delivery != Delivery::in_place) continue;
-      const int reader = pair.receive.place.rank;
-      const int sender = pair.send.place.rank;
+      if (pair.send.message.transport != Transport::in_place) continue;
+      const int reader = pair.receive.id.rank;
+      const int sender = pair.send.id.rank;
       const int read = last_read(reader, pair.receive.message);
       const int release = release_of(schedule(sender), pair.send.message);
       const bool knows = std::any_of(pairs_.begin(), pairs_.end(), [&](const Pair& proof) {
-        return proof.send.place.rank == reader && proof.receive.place.rank == sender &&
-               flight(proof.send.place).start > read && flight(proof.receive.place).finish <= release;
+        return proof.send.id.rank == reader && proof.receive.id.rank == sender && flight(proof.send.id).start > read &&
+               flight(proof.receive.id).finish <= release;
       });
       if (read < 0 || knows) continue;
       mistakes_.push_back(
@@ -209,10 +209,10 @@ class Together {
   }
 
   std::span<const Schedule> ranks_;
-  std::vector<Footprints> footprints_;                     ///< per rank
-  std::vector<std::vector<Flight>> flights_;               ///< per rank and exchange
-  std::vector<std::vector<std::vector<Place>>> partners_;  ///< per rank and exchange, with repetitions
-  std::map<std::tuple<int, int, int>, Channel> channels_;  ///< by sender, receiver and tag
+  std::vector<Footprints> footprints_;                          ///< per rank
+  std::vector<std::vector<Flight>> flights_;                    ///< per rank and exchange
+  std::vector<std::vector<std::vector<ExchangeId>>> partners_;  ///< per rank and exchange, with repetitions
+  std::map<std::tuple<int, int, int>, Channel> channels_;       ///< by sender, receiver and tag
   std::vector<Pair> pairs_;
   std::vector<int> at_;  ///< per rank: the step it is in
   Mistakes mistakes_;

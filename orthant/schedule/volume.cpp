@@ -32,7 +32,7 @@ Volume sent(const Exchange& exchange) {
   Volume volume;
   for (const Message& message : exchange.sends) {
     ++volume.messages;
-    (message.delivery == Delivery::moved ? volume.bytes : volume.announced_bytes) += message.bytes;
+    (message.transport == Transport::moved ? volume.bytes : volume.announced_bytes) += message.bytes;
   }
   return volume;
 }

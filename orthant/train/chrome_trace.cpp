@@ -38,7 +38,7 @@ Json exchange_arguments(const schedule::Exchange& exchange) {
     Json result = Json::array();
     for (const schedule::Message& message : messages)
       result.push_back(
-          {{"rank", message.peer}, {"bytes", message.bytes}, {"delivery", schedule::name_of(message.delivery)}});
+          {{"rank", message.peer}, {"bytes", message.bytes}, {"transport", schedule::name_of(message.transport)}});
     return result;
   };
   const schedule::Volume volume = schedule::sent(exchange);

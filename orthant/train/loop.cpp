@@ -59,7 +59,7 @@ std::unique_ptr<engine::Session> make_session(const RunFile& run, const Setup& s
   return session;
 }
 
-Start describe(const Setup& setup, const engine::Session& session, const TrainOptions& options) {
+RunDescription describe(const Setup& setup, const engine::Session& session, const TrainOptions& options) {
   const plan::Plan& plan = session.plan();
   return {.network = setup.graph.name,
           .parameters = model::parameter_count(setup.graph),
@@ -174,7 +174,7 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
   const auto record = comm::agree(comm, [&] {
     return comm.rank() == 0 ? std::make_unique<Record>(run, options.name, *setup, session->plan()) : nullptr;
   });
-  Start begin = describe(*setup, *session, options);
+  RunDescription begin = describe(*setup, *session, options);
   begin.store = feed.store();
   Summary summary{.arena_bytes = begin.arena_bytes, .store_bytes = feed.store().bytes};
   if (validation) {

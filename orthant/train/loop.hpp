@@ -31,7 +31,7 @@ struct Summary {
 };
 
 /// What is known before the first step.
-struct Start {
+struct RunDescription {
   std::string network;
   std::int64_t parameters = 0, samples = 0, steps = 0;
   std::int64_t arena_bytes = 0;
@@ -47,8 +47,8 @@ struct TrainOptions {
   std::string trace_path;    ///< where a Chrome trace is written; empty: nowhere
   int threads = 1;           ///< of this rank
   std::function<plan::Plan(const model::Graph&)> plan = plan::serial_plan;
-  engine::ChooseOptions kernels{};            ///< steps per epoch are filled in from the run
-  std::function<void(const Start&)> started;  ///< on rank 0
+  engine::ChooseOptions kernels{};                     ///< steps per epoch are filled in from the run
+  std::function<void(const RunDescription&)> started;  ///< on rank 0
 };
 
 /// Collective. Trains as the run says; rank 0 writes the run directory.

@@ -1,3 +1,4 @@
+#include "orthant/model/argument_positions.hpp"
 #include "orthant/plan/strategy.hpp"
 #include "orthant/schedule/schedule.hpp"
 #include "orthant/schedule/text.hpp"
@@ -82,7 +83,7 @@ TEST(Lower, GradientOfConcatIsSplitWithoutCopies) {
 
   const std::string steps = text(builder.finish(mse), {.update = false});
 
-  EXPECT_EQ(steps.find("gather_gradient"), std::string::npos) << steps;
+  EXPECT_EQ(steps.find("copy_gradient"), std::string::npos) << steps;
   EXPECT_NE(steps.find("bn1.backward norm(concat, bn1.gradient"), std::string::npos) << steps;
 }
 
@@ -132,12 +133,12 @@ int finish_of(const Schedule& schedule, const std::string& name) {
 }
 
 /// How the messages of the exchanges with this ending are delivered.
-std::set<Delivery> deliveries(const Schedule& schedule, const std::string& ending) {
-  std::set<Delivery> found;
+std::set<Transport> transports(const Schedule& schedule, const std::string& ending) {
+  std::set<Transport> found;
   for (const Exchange& exchange : schedule.exchanges) {
     if (!exchange.name.ends_with(ending)) continue;
-    for (const Message& message : exchange.sends) found.insert(message.delivery);
-    for (const Message& message : exchange.receives) found.insert(message.delivery);
+    for (const Message& message : exchange.sends) found.insert(message.transport);
+    for (const Message& message : exchange.receives) found.insert(message.transport);
   }
   return found;
 }
@@ -163,8 +164,8 @@ TEST(Lower, GradientsThatOthersReadInPlaceStayUntilTheyHave) {
     EXPECT_TRUE(b >= 4 || gradient.last_step == read) << bucket.name << " stays longer than needed";
     EXPECT_TRUE(gradient.shared);
   }
-  EXPECT_EQ(deliveries(schedule, ".reduce"), (std::set{Delivery::in_place}));
-  EXPECT_EQ(deliveries(schedule, ".spread"), (std::set{Delivery::common}));
+  EXPECT_EQ(transports(schedule, ".reduce"), (std::set{Transport::in_place}));
+  EXPECT_EQ(transports(schedule, ".spread"), (std::set{Transport::common}));
   EXPECT_EQ(sent(schedule, Kind::gradient).bytes, 0);
   EXPECT_EQ(sent(schedule, Kind::weights).bytes, 0);
   EXPECT_EQ(sent(schedule, Kind::gradient).announced_bytes, sent(schedule, Kind::weights).announced_bytes);
@@ -178,7 +179,7 @@ TEST(Lower, OnlyRanksOfOneMachineReadEachOthersGradients) {
     for (const auto* list : {&exchange.sends, &exchange.receives}) {
       for (const Message& message : *list) {
         const bool stays = exchange.name.ends_with(".reduce") && message.peer == 0;
-        EXPECT_EQ(message.delivery, stays ? Delivery::in_place : Delivery::moved) << exchange.name;
+        EXPECT_EQ(message.transport, stays ? Transport::in_place : Transport::moved) << exchange.name;
       }
     }
   }
@@ -191,8 +192,8 @@ TEST(Lower, SmallGradientsMoveAndWeightsAreStillCommon) {
   const model::Graph graph = builder.finish(mse);
   const Schedule schedule = lower_verified(graph, plan::make_plan(graph, "data", 2), 0, {.sharing_ranks = {0, 1}});
 
-  EXPECT_EQ(deliveries(schedule, ".reduce"), (std::set{Delivery::moved}));
-  EXPECT_EQ(deliveries(schedule, ".spread"), (std::set{Delivery::common}));
+  EXPECT_EQ(transports(schedule, ".reduce"), (std::set{Transport::moved}));
+  EXPECT_EQ(transports(schedule, ".spread"), (std::set{Transport::common}));
 }
 
 // Ranks that have other buckets, too, may be anywhere else when a gradient comes.
@@ -203,7 +204,41 @@ TEST(Lower, GradientsOfShardsAreNotReadInPlace) {
 
   EXPECT_TRUE(std::any_of(schedule.exchanges.begin(), schedule.exchanges.end(),
                           [](const Exchange& exchange) { return exchange.kind == Kind::gradient; }));
-  EXPECT_EQ(deliveries(schedule, ".reduce"), (std::set{Delivery::moved}));
+  EXPECT_EQ(transports(schedule, ".reduce"), (std::set{Transport::moved}));
+}
+
+/// Kernels that want the weights of convolutions in a form of their own, which depends on the number of samples.
+KernelNeeds wants_prepared_weights(const model::Task& task) {
+  const auto* conv = std::get_if<model::ConvTask>(&task);
+  if (!conv) return {};
+  return {.prepared_bytes = 64, .prepared_form = std::to_string(conv->src.extents.n)};
+}
+
+TEST(Lower, WeightsArePreparedOnceForAllMicroBatchesOfAForm) {
+  GraphBuilder builder("net", 3, {.n = 5, .c = 2, .d = 4, .h = 4, .w = 4});
+  builder.add("conv1", conv3(2));
+  builder.add("conv2", conv3(2));
+  const model::Graph graph = builder.finish(mse);
+  plan::Plan plan = plan::serial_plan(graph);
+  plan.micro_batches = 3;  // of 1, 2 and 2 samples
+  plan.nodes[2].kernels.forward.prepare_weights = true;
+  plan.nodes[2].kernels.backward_weights.prepare_weights = true;  // there are none to prepare
+  const Schedule schedule = lower_verified(graph, plan, 0, {.needs = wants_prepared_weights});
+
+  std::vector<int> prepared;
+  for (const Step& step : schedule.steps) {
+    const auto* task = std::get_if<model::Task>(&step.work);
+    if (!task || !step.name.starts_with("conv")) continue;
+    if (std::holds_alternative<model::PrepareWeightsTask>(*task)) {
+      EXPECT_EQ(step.name, "conv2.prepare_weights");
+      prepared.push_back(step.arguments[model::at::prepare_weights::prepared]);
+    } else if (const auto* conv = std::get_if<model::ConvTask>(task)) {
+      EXPECT_EQ(conv->prepared_bytes, step.name == "conv2.forward" ? 64 : 0) << step.name;
+      if (step.name == "conv2.forward")
+        EXPECT_EQ(step.arguments[model::at::conv_forward::weights], prepared[conv->src.extents.n == 1 ? 0 : 1]);
+    }
+  }
+  EXPECT_EQ(prepared.size(), 2U);
 }
 
 /// A pooling of three cells reads one of the rank before it: that rank goes on when it has sent it, the other one when

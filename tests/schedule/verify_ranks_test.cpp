@@ -98,7 +98,7 @@ TEST(VerifyRanks, FindsACycleOfThree) {
 
 TEST(VerifyRanks, FindsThatOnlyOneSideReadsInPlace) {
   std::vector<Schedule> ranks = lowered("n2");
-  named(ranks[0].exchanges, "dense.weight.reduce").sends.front().delivery = Delivery::moved;
+  named(ranks[0].exchanges, "dense.weight.reduce").sends.front().transport = Transport::moved;
   EXPECT_TRUE(finds(verify(ranks), "dense.weight.reduce: rank 0 and rank 1 do not agree whether it moves"));
 }
 

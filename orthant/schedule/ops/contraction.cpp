@@ -114,8 +114,8 @@ NodeValue layer_forward(Lowering& lowering, const Unit& unit, bool bias, Make ma
 Value layer_diff(Lowering& lowering, const Unit& unit, const Value& diff) {
   if (!sums_in_parts(lowering, unit)) return diff;
   return lowering.exchanges()
-      .gather(lowering.node(unit.main).name + ".diff", Kind::gather, diff,
-              lowering.analysis().partial_sums(lowering.micro_batch(), unit.main))
+      .collect(lowering.node(unit.main).name + ".diff", Kind::gather, diff,
+               lowering.analysis().partial_sums(lowering.micro_batch(), unit.main))
       .all;
 }
 

@@ -14,7 +14,7 @@ bool contains(const std::vector<int>& ranks, int rank) {
 Value dense_output(Lowering& lowering, const Value& output) {
   if (output.empty() || tensor::is_dense(output.layout)) return output;
   const Value copy = lowering.emitter().add_tensor("output.dense", output.box);
-  lowering.emitter().copy(lowering.emitter().node(), "gather_output", output, copy);
+  lowering.emitter().copy(lowering.emitter().node(), "copy_output", output, copy);
   return copy;
 }
 
@@ -57,7 +57,7 @@ void loss(Lowering& lowering) {
   const std::int64_t loss_bytes =
       (static_cast<std::int64_t>(graph.loss.terms.size()) + 1) * static_cast<std::int64_t>(sizeof(double));
   schedule.losses.push_back(emitter.add_buffer("loss", loss_bytes, true));
-  const Tensor fetched = lowering.exchanges().gather("output.for.loss", Kind::redistribution, value.own, boxes);
+  const Tensor fetched = lowering.exchanges().collect("output.for.loss", Kind::redistribution, value.own, boxes);
   // From here on gradients are written over what was sent.
   if (!analysis.has_stages()) lowering.exchanges().settle_sends();
   const Value output = dense_output(lowering, fetched.all);
