@@ -29,7 +29,7 @@ void check_evaluation(const EvaluationArguments& arguments, int ranks);
 /// A network with its weights, ready to be run on all ranks.
 struct EvaluationRun {
   /// Collective.
-  EvaluationRun(const EvaluationArguments& arguments, comm::Comm& comm);
+  EvaluationRun(const EvaluationArguments& arguments, comm::Comm& ranks);
 
   train::RunFile run;
   model::Graph graph;

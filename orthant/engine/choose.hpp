@@ -57,7 +57,7 @@ struct FastestAlgorithms {
 /// Collective. The fastest algorithm for each convolution of the schedule whose algorithm is automatic, by the cache or
 /// by measurement, the most expensive first; all ranks get those of all. What there was no time or memory to measure is
 /// left out, and not remembered.
-FastestAlgorithms find_fastest(const schedule::Schedule& schedule, comm::Comm& comm, const ChooseOptions& options);
+FastestAlgorithms find_fastest(const schedule::Schedule& schedule, comm::Comm& comm, const ChooseOptions& asked);
 
 /// Where choices are remembered: ORTHANT_CACHE, or kernels.json in orthant's folder of the user's cache; empty if there
 /// is no such place.

@@ -62,6 +62,7 @@ std::vector<Convolution> convolutions_of(const schedule::Schedule& schedule, int
                       Convolution{step.node, conv->pass, schedule::flops(step), algorithms[key], key});
   }
   std::vector<Convolution> convolutions;
+  convolutions.reserve(found.size());
   for (auto& [identity, convolution] : found) convolutions.push_back(std::move(convolution));
   return convolutions;
 }

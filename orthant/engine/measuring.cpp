@@ -42,6 +42,7 @@ std::vector<OpenTask> open_tasks(const schedule::Schedule& schedule, int threads
     ++by_key.try_emplace(task.key, task).first->second.times;
   }
   std::vector<OpenTask> tasks;
+  tasks.reserve(by_key.size());
   for (const auto& [key, task] : by_key) tasks.push_back(task);
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const OpenTask& a, const OpenTask& b) { return a.step_flops() > b.step_flops(); });
