@@ -220,7 +220,7 @@ TEST(Lower, WeightsArePreparedOnceForAllMicroBatchesOfAForm) {
   builder.add("conv2", conv3(2));
   const model::Graph graph = builder.finish(mse);
   plan::Plan plan = plan::serial_plan(graph);
-  plan.micro_batches = 3;  // of 1, 2 and 2 samples
+  plan.micro_batches = 3;  // of 2, 2 and 1 samples
   plan.nodes[2].kernels.forward.prepare_weights = true;
   plan.nodes[2].kernels.backward_weights.prepare_weights = true;  // there are none to prepare
   const Schedule schedule = lower_verified(graph, plan, 0, {.needs = wants_prepared_weights});
@@ -235,7 +235,7 @@ TEST(Lower, WeightsArePreparedOnceForAllMicroBatchesOfAForm) {
     } else if (const auto* conv = std::get_if<model::ConvTask>(task)) {
       EXPECT_EQ(conv->prepared_bytes, step.name == "conv2.forward" ? 64 : 0) << step.name;
       if (step.name == "conv2.forward")
-        EXPECT_EQ(step.arguments[model::at::conv_forward::weights], prepared[conv->src.extents.n == 1 ? 0 : 1]);
+        EXPECT_EQ(step.arguments[model::at::conv_forward::weights], prepared[conv->src.extents.n == 2 ? 0 : 1]);
     }
   }
   EXPECT_EQ(prepared.size(), 2U);
