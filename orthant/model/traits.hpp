@@ -40,8 +40,8 @@ struct Contraction {
   double bias_value = 0;
 };
 
-/// What all that cuts, fuses, counts or starts an op needs to know of it. Nothing else may ask which op it is, so that
-/// a new op is wrong nowhere once its traits are right.
+/// What code that cuts, fuses, counts or initialises ops needs to know about one. Such code looks at the traits and
+/// does not ask which op it is, so a new op is right everywhere once its traits are.
 struct OpTraits {
   IndexMap reads;
   std::optional<Contraction> contraction{};

@@ -15,7 +15,7 @@ struct Tags {
   [[nodiscard]] int backward(int micro_batch, int unit) const {
     return ((2 * micro_batch + 1) * units + unit) * per_unit;
   }
-  /// The end of those of units, the last of which no unit comes to use.
+  /// One past the tags of units. No unit has so many exchanges that it uses its last tag, so the losses take that.
   [[nodiscard]] int end_of_units() const { return 2 * micro_batches * units * per_unit; }
   [[nodiscard]] int losses() const { return end_of_units() - 1; }
   /// A bucket is known by the number of its first parameter. It has two: for its gradients and for its results.

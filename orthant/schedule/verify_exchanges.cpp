@@ -125,7 +125,7 @@ Mistakes check_lifetimes(const Schedule& schedule) {
   for (const Port& port : schedule.predictions) {
     if (port.buffer >= 0) check_life(schedule, port.buffer, last, mistakes);
   }
-  // What repeats is said once.
+  // A mistake that several steps share is reported once.
   std::sort(mistakes.begin(), mistakes.end());
   mistakes.erase(std::unique(mistakes.begin(), mistakes.end()), mistakes.end());
   return mistakes;

@@ -66,7 +66,7 @@ class Walk {
   }
   [[nodiscard]] const std::string& step_name() const { return schedule_.steps[static_cast<std::size_t>(step_)].name; }
 
-  /// What persists is there, but for what the run makes.
+  /// Persistent buffers have their contents from the beginning, except for those that the run itself writes.
   void fill_at_the_beginning() {
     std::set<int> made;
     for (const int loss : schedule_.losses) made.insert(root_of(schedule_, loss));
@@ -80,7 +80,7 @@ class Walk {
     for (const Bucket& bucket : schedule_.buckets) fill_gaps(bucket);
   }
 
-  /// Nobody cares what is between the parameters of a bucket, though it is sent and updated with them.
+  /// The padding between the parameters of a bucket is sent and updated with them, but its values do not matter.
   void fill_gaps(const Bucket& bucket) {
     std::vector<tensor::Range> pieces;
     for (const ParameterBuffers& entry : schedule_.parameters) {
@@ -183,8 +183,8 @@ class Walk {
     }
   }
 
-  /// Weights that ranks may have in common: who has sent the gradient of items that another one updates must not read
-  /// them until their new values have come.
+  /// A rank that has sent the gradient of items that another rank updates must not read those weights, if it has them
+  /// in common with that rank, until it is told that the new values are complete.
   void check_common_weights(const Bucket& bucket) {
     if (!bucket.common) return;
     for (std::size_t i = 0; i < flights_.size(); ++i) {

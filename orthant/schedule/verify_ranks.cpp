@@ -170,7 +170,7 @@ class Together {
     mistakes_.push_back("no rank of these can go on: " + text);
   }
 
-  /// What a rank reads in id must stay until the sender knows that it was read: by something that the reader has
+  /// What a rank reads in place must stay until the sender knows that it was read: by something that the reader has
   /// started to send afterwards.
   void check_readers() {
     for (const Pair& pair : pairs_) {
