@@ -28,7 +28,7 @@ Json to_json(const ZooEntry& entry, std::int64_t parameters) {
 
 void print_json(const std::vector<std::int64_t>& parameters) {
   Json list = Json::array();
-  for (std::size_t i = 0; i < parameters.size(); ++i) list.push_back(to_json(model::zoo()[i], parameters[i]));
+  for (std::size_t i = 0; i < parameters.size(); ++i) list.push_back(to_json(model::zoo_entries()[i], parameters[i]));
   fmt::print("{}\n", Json{{"models", list}}.dump(2));
 }
 
@@ -37,7 +37,7 @@ void print_tables(const std::vector<std::int64_t>& parameters) {
   Table networks({{"name", left}, {"input", left}, {"parameters", right}, {"", left}});
   Table settings({{"name", left}, {"--set", left}, {"default", left}, {"", left}});
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const ZooEntry& entry = model::zoo()[i];
+    const ZooEntry& entry = model::zoo_entries()[i];
     networks.add({entry.name, model::input_text(entry.input), with_commas(parameters[i]), entry.description});
     for (const model::ZooSetting& setting : entry.settings) {
       settings.add({entry.name, setting.name, setting.value, setting.meaning});
@@ -48,7 +48,7 @@ void print_tables(const std::vector<std::int64_t>& parameters) {
 
 void print_models(bool json) {
   std::vector<std::int64_t> parameters;
-  for (const ZooEntry& entry : model::zoo()) {
+  for (const ZooEntry& entry : model::zoo_entries()) {
     parameters.push_back(model::parameter_count(model::load_network(entry.name, {})));
   }
   if (json) {

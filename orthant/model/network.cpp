@@ -62,7 +62,7 @@ Graph load_network(const std::string& name_or_path, const NetworkOptions& option
   if (const ZooEntry* entry = find_in_zoo(name_or_path)) return load_from_zoo(*entry, options);
   if (is_yaml(name_or_path)) return load_file(name_or_path, options);
   std::vector<std::string> known;
-  for (const ZooEntry& entry : zoo()) known.push_back(entry.name);
+  for (const ZooEntry& entry : zoo_entries()) known.push_back(entry.name);
   fail(Exit::usage, "no network '{}' (a file must end in .yaml or .yml){}", printable(name_or_path),
        base::suggestion(name_or_path, known));
 }

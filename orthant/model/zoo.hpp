@@ -34,7 +34,7 @@ struct ZooEntry {
 };
 
 /// All networks, in the order in which they are listed.
-std::span<const ZooEntry> zoo();
+std::span<const ZooEntry> zoo_entries();
 /// Null if there is none of that name.
 const ZooEntry* find_in_zoo(std::string_view name);
 

@@ -30,7 +30,7 @@ class NetworkFile : public testing::Test {
 };
 
 TEST_F(NetworkFile, LoadsAsTheNetworkItWasWrittenFrom) {
-  for (const ZooEntry& entry : zoo()) {
+  for (const ZooEntry& entry : zoo_entries()) {
     const Graph graph = load_network(entry.name, {.mini_batch = 2});
     expect_same(load_network(write(entry.name + ".yaml", to_yaml(graph)), {.mini_batch = 2}), graph);
   }
@@ -38,7 +38,7 @@ TEST_F(NetworkFile, LoadsAsTheNetworkItWasWrittenFrom) {
 
 TEST(Examples, AreTheNetworksOfTheZoo) {
   int found = 0;
-  for (const ZooEntry& entry : zoo()) {
+  for (const ZooEntry& entry : zoo_entries()) {
     const std::string path = std::string(ORTHANT_EXAMPLES) + "/" + entry.name + ".yaml";
     if (!std::filesystem::exists(path)) continue;
     ++found;

@@ -25,7 +25,7 @@ TEST(Zoo, HasThePublishedParameterCounts) {
       {"resnet18", 11'689'512},      {"resnet50", 25'557'032},        {"resnet152", 60'192'808},
       {"wide-resnet50", 68'883'240}, {"vgg16", 138'357'544},          {"alexnet", 61'838'248}};
   for (const auto& [name, count] : counts) EXPECT_EQ(parameter_count(make(name)), count) << name;
-  EXPECT_EQ(counts.size(), zoo().size());
+  EXPECT_EQ(counts.size(), zoo_entries().size());
 }
 
 TEST(Zoo, CountsTheParametersOfTorchvisionsAlexnet) {

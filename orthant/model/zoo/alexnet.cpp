@@ -1,7 +1,7 @@
 #include "orthant/base/format.hpp"
 #include "orthant/model/zoo/network.hpp"
 
-namespace orthant::model {
+namespace orthant::model::zoo {
 namespace {
 
 constexpr Activation relu{ActivationKind::relu};
@@ -40,7 +40,7 @@ Graph make(const tensor::Shape& input, const Settings& settings) {
 
 }  // namespace
 
-ZooNetwork alexnet() {
+Network alexnet() {
   return {.entry = {.name = "alexnet",
                     .description = "image classification, the one column of mu-cuDNN (Krizhevsky 2014)",
                     .input = {{1, 3, 1, 224, 224}, 2},
@@ -50,4 +50,4 @@ ZooNetwork alexnet() {
           .make = make};
 }
 
-}  // namespace orthant::model
+}  // namespace orthant::model::zoo

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace orthant::model {
+namespace orthant::model::zoo {
 namespace {
 
 constexpr std::array<std::int64_t, 7> filters{16, 32, 64, 128, 256, 256, 256};
@@ -52,7 +52,7 @@ Graph make(const tensor::Shape& input, const Settings& settings) {
 
 }  // namespace
 
-ZooNetwork cosmoflow() {
+Network cosmoflow() {
   return {.entry = {.name = "cosmoflow",
                     .description = "cosmological parameters from dark-matter volumes (Oyama et al. 2020)",
                     .input = {{1, 4, 128, 128, 128}, 3},
@@ -62,4 +62,4 @@ ZooNetwork cosmoflow() {
           .make = make};
 }
 
-}  // namespace orthant::model
+}  // namespace orthant::model::zoo

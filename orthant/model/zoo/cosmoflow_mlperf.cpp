@@ -1,7 +1,7 @@
 #include "orthant/base/format.hpp"
 #include "orthant/model/zoo/network.hpp"
 
-namespace orthant::model {
+namespace orthant::model::zoo {
 namespace {
 
 constexpr double slope = 0.3;
@@ -35,7 +35,7 @@ Graph make(const tensor::Shape& input, const Settings& settings) {
 
 }  // namespace
 
-ZooNetwork cosmoflow_mlperf() {
+Network cosmoflow_mlperf() {
   return {.entry = {.name = "cosmoflow-mlperf",
                     .description = "CosmoFlow as the MLPerf HPC benchmark has it",
                     .input = {{1, 4, 128, 128, 128}, 3},
@@ -44,4 +44,4 @@ ZooNetwork cosmoflow_mlperf() {
           .make = make};
 }
 
-}  // namespace orthant::model
+}  // namespace orthant::model::zoo

@@ -3,23 +3,23 @@
 #include "orthant/model/zoo.hpp"
 #include "orthant/model/zoo/settings.hpp"
 
-namespace orthant::model {
+namespace orthant::model::zoo {
 
 /// A member of the zoo: how it is listed and how it is built.
-struct ZooNetwork {
+struct Network {
   ZooEntry entry;
   Graph (*make)(const tensor::Shape& input, const Settings& settings) = nullptr;
 };
 
-ZooNetwork cosmoflow();
-ZooNetwork cosmoflow_mlperf();
-ZooNetwork unet3d();
-ZooNetwork resnet18();
-ZooNetwork resnet50();
-ZooNetwork resnet152();
-ZooNetwork wide_resnet50();
-ZooNetwork vgg16();
-ZooNetwork alexnet();
+Network cosmoflow();
+Network cosmoflow_mlperf();
+Network unet3d();
+Network resnet18();
+Network resnet50();
+Network resnet152();
+Network wide_resnet50();
+Network vgg16();
+Network alexnet();
 
 /// A window with the same padding below and above.
 inline tensor::Window window(const tensor::Extent3& size, const tensor::Extent3& stride, const tensor::Extent3& pad) {
@@ -40,4 +40,4 @@ inline void add_dropout(GraphBuilder& builder, const std::string& name, double r
 inline Loss mean_squared_error() { return {.terms = {{.kind = LossKind::mean_squared_error}}}; }
 inline Loss cross_entropy() { return {.terms = {{.kind = LossKind::cross_entropy}}}; }
 
-}  // namespace orthant::model
+}  // namespace orthant::model::zoo

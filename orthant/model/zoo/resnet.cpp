@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace orthant::model {
+namespace orthant::model::zoo {
 namespace {
 
 using Depths = std::array<int, 4>;  ///< blocks per stage
@@ -108,17 +108,16 @@ ZooEntry entry(const char* name, const char* description) {
 
 }  // namespace
 
-ZooNetwork resnet18() { return {entry(kind18.name, "image classification, 18 layers (He et al. 2015)"), make<kind18>}; }
-ZooNetwork resnet50() { return {entry(kind50.name, "image classification, 50 layers (He et al. 2015)"), make<kind50>}; }
-ZooNetwork resnet152() {
+Network resnet18() { return {entry(kind18.name, "image classification, 18 layers (He et al. 2015)"), make<kind18>}; }
+Network resnet50() { return {entry(kind50.name, "image classification, 50 layers (He et al. 2015)"), make<kind50>}; }
+Network resnet152() {
   return {entry(kind152.name, "image classification, 152 layers (He et al. 2015)"), make<kind152>};
 }
 
-ZooNetwork wide_resnet50() {
-  ZooNetwork network{entry("wide-resnet50", "resnet50 with wider bottlenecks (Zagoruyko and Komodakis 2016)"),
-                     make_wide};
+Network wide_resnet50() {
+  Network network{entry("wide-resnet50", "resnet50 with wider bottlenecks (Zagoruyko and Komodakis 2016)"), make_wide};
   network.entry.settings.push_back({"width", "2", "factor on the channels inside every bottleneck"});
   return network;
 }
 
-}  // namespace orthant::model
+}  // namespace orthant::model::zoo

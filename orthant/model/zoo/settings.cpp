@@ -6,7 +6,7 @@
 
 #include <charconv>
 
-namespace orthant::model {
+namespace orthant::model::zoo {
 namespace {
 
 using base::Exit;
@@ -63,4 +63,4 @@ bool Settings::flag(const std::string& name) const {
   fail(Exit::usage, "{}: setting {} is '{}'; it must be true or false", network_, name, printable(text(name)));
 }
 
-}  // namespace orthant::model
+}  // namespace orthant::model::zoo

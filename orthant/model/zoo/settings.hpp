@@ -2,7 +2,7 @@
 
 #include "orthant/model/zoo.hpp"
 
-namespace orthant::model {
+namespace orthant::model::zoo {
 
 /// The settings of one network: the user's, or the defaults. Errors name the network and the setting.
 class Settings {
@@ -22,4 +22,4 @@ class Settings {
   SettingValues values_;
 };
 
-}  // namespace orthant::model
+}  // namespace orthant::model::zoo

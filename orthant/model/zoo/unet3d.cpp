@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace orthant::model {
+namespace orthant::model::zoo {
 namespace {
 
 constexpr int levels = 3;  ///< each halves every dim
@@ -66,7 +66,7 @@ Graph make(const tensor::Shape& input, const Settings& settings) {
 
 }  // namespace
 
-ZooNetwork unet3d() {
+Network unet3d() {
   return {.entry = {.name = "unet3d",
                     .description = "segmentation of volumes, one class per voxel (after Cicek et al. 2016)",
                     .input = {{1, 1, 128, 128, 128}, 3},
@@ -76,4 +76,4 @@ ZooNetwork unet3d() {
           .make = make};
 }
 
-}  // namespace orthant::model
+}  // namespace orthant::model::zoo

@@ -1,7 +1,7 @@
 #include "orthant/base/format.hpp"
 #include "orthant/model/zoo/network.hpp"
 
-namespace orthant::model {
+namespace orthant::model::zoo {
 namespace {
 
 /// Numbers the layers of torchvision's features.N and classifier.N.
@@ -43,7 +43,7 @@ Graph make(const tensor::Shape& input, const Settings& settings) {
 
 }  // namespace
 
-ZooNetwork vgg16() {
+Network vgg16() {
   return {.entry = {.name = "vgg16",
                     .description = "image classification, 16 layers (Simonyan and Zisserman 2014)",
                     .input = {{1, 3, 1, 224, 224}, 2},
@@ -52,4 +52,4 @@ ZooNetwork vgg16() {
           .make = make};
 }
 
-}  // namespace orthant::model
+}  // namespace orthant::model::zoo
