@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -172,6 +173,15 @@ void expect_some_cuts(const CutCounts& cuts) {
   cuts.expect_plans({{"empty", 4}});
 }
 
+/// Nothing where a pooling window misses all cells.
+std::optional<model::Graph> make_graph(SmallCase& generator) {
+  try {
+    return generator.make();
+  } catch (const base::Error&) {
+    return std::nullopt;
+  }
+}
+
 /// Without biases y = F(x) grows as x does, so that <F'(x)* g, x> = <g, y>: backward is the adjoint of forward, every
 /// exchange that both make included. Here g = y - t. No other run is needed to tell.
 TEST(Parallel, BackwardIsTheAdjointOfForward) {
@@ -179,12 +189,9 @@ TEST(Parallel, BackwardIsTheAdjointOfForward) {
   CutCounts cuts;
   for (std::uint64_t seed = 5000; cases < times(400); ++seed) {
     SmallCase generator(seed, false);
-    model::Graph graph;
-    try {
-      graph = generator.make();
-    } catch (const base::Error&) {
-      continue;  // a pooling window that misses all cells
-    }
+    const std::optional<model::Graph> made = make_graph(generator);
+    if (!made) continue;
+    const model::Graph& graph = *made;
     const plan::Plan plan = random_plan(graph, rank_counts[seed % std::size(rank_counts)], generator.random());
     const RanksOptions options{.lower = {.update = false, .input_gradient = true, .keep_output = true}};
     cuts.add(graph, plan);
@@ -205,12 +212,9 @@ TEST(Parallel, EqualsOneRankBitForBitOnWholeNumbers) {
   CutCounts cuts;
   for (std::uint64_t seed = 0; cases < times(1200); ++seed) {
     SmallCase generator(seed);
-    model::Graph graph;
-    try {
-      graph = generator.make();
-    } catch (const base::Error&) {
-      continue;  // a pooling window that misses all cells
-    }
+    const std::optional<model::Graph> made = make_graph(generator);
+    if (!made) continue;
+    const model::Graph& graph = *made;
     const int ranks = rank_counts[seed % std::size(rank_counts)];
     const plan::Plan plan = random_plan(graph, ranks, generator.random());
     const RanksOptions options{.data = Data::integers,
@@ -302,12 +306,9 @@ constexpr model::Optimizer adam{.kind = model::OptimizerKind::adam};
 TEST(Parallel, SharedMemoryChangesNothing) {
   for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(times(150)); ++seed) {
     SmallCase generator(seed);
-    model::Graph graph;
-    try {
-      graph = generator.make();
-    } catch (const base::Error&) {
-      continue;  // a pooling window that misses all cells
-    }
+    const std::optional<model::Graph> made = make_graph(generator);
+    if (!made) continue;
+    const model::Graph& graph = *made;
     const int ranks = static_cast<int>(2 + seed % 3);
     const bool samples_only = seed % 2 == 0 && graph.nodes.front().shape.n >= ranks;  // gradients are read in place
     const plan::Plan plan =
@@ -328,12 +329,9 @@ TEST(Parallel, SharedMemoryChangesNothing) {
 TEST(Parallel, OptimizerStateIsIndependentOfThePlan) {
   for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(times(150)); ++seed) {
     SmallCase generator(seed);
-    model::Graph graph;
-    try {
-      graph = generator.make();
-    } catch (const base::Error&) {
-      continue;  // a pooling window that misses all cells
-    }
+    const std::optional<model::Graph> made = make_graph(generator);
+    if (!made) continue;
+    const model::Graph& graph = *made;
     const plan::Plan plan = random_plan(graph, static_cast<int>(1 + seed % 5), generator.random());
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(plan));
     const RanksOptions options{.lower = {.optimizer = adam}};
