@@ -6,13 +6,22 @@
 #include <algorithm>
 
 namespace orthant::train {
+namespace {
+
+engine::SessionOptions session_options(const EvaluatorOptions& options) {
+  engine::SessionOptions result{
+      .threads = options.threads, .kernels = options.kernels, .other_bytes = options.other_bytes};
+  result.lowering.mode = schedule::Mode::evaluate;
+  result.lowering.update = false;
+  result.lowering.keep_output = true;
+  return result;
+}
+
+}  // namespace
+
 Evaluator::Evaluator(const model::Graph& graph, const plan::Plan& plan, comm::Comm& comm,
                      const EvaluatorOptions& options)
-    : session_(graph, plan, comm,
-               {.lowering = {.mode = schedule::Mode::evaluate, .optimizer = {}, .update = false, .keep_output = true},
-                .threads = options.threads,
-                .kernels = options.kernels,
-                .other_bytes = options.other_bytes}) {}
+    : session_(graph, plan, comm, session_options(options)) {}
 
 void Evaluator::copy_weights(const engine::Engine& from) {
   const auto& theirs = from.schedule().parameters;

@@ -234,8 +234,9 @@ TEST(Lower, WeightsArePreparedOnceForAllMicroBatchesOfAForm) {
       prepared.push_back(step.arguments[model::at::prepare_weights::prepared]);
     } else if (const auto* conv = std::get_if<model::ConvTask>(task)) {
       EXPECT_EQ(conv->prepared_bytes, step.name == "conv2.forward" ? 64 : 0) << step.name;
-      if (step.name == "conv2.forward")
+      if (step.name == "conv2.forward") {
         EXPECT_EQ(step.arguments[model::at::conv_forward::weights], prepared[conv->src.extents.n == 2 ? 0 : 1]);
+      }
     }
   }
   EXPECT_EQ(prepared.size(), 2U);

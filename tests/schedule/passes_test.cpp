@@ -117,7 +117,9 @@ TEST(Passes, RanksAgreeOnTheOrderOfWhatTheyShare) {
       for (int micro = 0; micro < plan.micro_batches; ++micro) {
         for (int stage = 0; stage < stages; ++stage) {
           EXPECT_LT(own.at({Phase::forward, micro, stage}), own.at({Phase::backward, micro, stage}));
-          if (stage > 0) EXPECT_LT(own.at({Phase::forward, micro, stage - 1}), own.at({Phase::forward, micro, stage}));
+          if (stage > 0) {
+            EXPECT_LT(own.at({Phase::forward, micro, stage - 1}), own.at({Phase::forward, micro, stage}));
+          }
         }
       }
     }

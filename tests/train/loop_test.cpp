@@ -41,10 +41,10 @@ std::vector<std::string> lines_of(const std::string& path) {
 
 TEST(Train, LowersTheLossAndWritesTheRun) {
   const test::TemporaryDirectory folder;
-  Start start;
-  const Summary summary =
-      train(small_run(folder), test::alone(),
-            {.name = "x", .trace_path = folder.file("trace.json"), .started = [&](const Start& s) { start = s; }});
+  RunDescription start;
+  const Summary summary = train(
+      small_run(folder), test::alone(),
+      {.name = "x", .trace_path = folder.file("trace.json"), .started = [&](const RunDescription& s) { start = s; }});
 
   EXPECT_LT(summary.last_loss, 0.7 * summary.first_loss);
   EXPECT_EQ(summary.steps, 24);
