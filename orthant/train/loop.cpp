@@ -50,8 +50,10 @@ struct Setup {
 /// Collective.
 std::unique_ptr<engine::Session> make_session(const RunFile& run, const Setup& setup, comm::Comm& comm,
                                               const TrainOptions& options) {
-  engine::SessionOptions session_options{.threads = options.threads, .kernels = options.kernels};
+  engine::SessionOptions session_options;
   session_options.lowering.optimizer = run.optimizer;
+  session_options.threads = options.threads;
+  session_options.kernels = options.kernels;
   session_options.kernels.limits.steps_per_epoch = std::min(setup.batches.steps_per_epoch(), setup.steps);
   auto session = std::make_unique<engine::Session>(setup.graph, setup.plan, comm, session_options);
   comm::agree(
