@@ -12,7 +12,7 @@ namespace {
 std::int64_t conv_groups(const model::Graph& graph, const model::Parameter& parameter) {
   const model::OpTraits traits = model::traits_of(graph.nodes[static_cast<std::size_t>(parameter.node)].op);
   const bool conv = parameter.role == model::Parameter::Role::weight && model::window_of(traits.reads);
-  return conv ? traits.contraction->groups : 0;
+  return conv ? traits.contraction.value().groups : 0;
 }
 
 std::vector<std::int64_t> indices(const std::vector<tensor::Range>& ranges) {

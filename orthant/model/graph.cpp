@@ -1,6 +1,7 @@
 #include "orthant/model/graph.hpp"
 
 #include "orthant/base/checked.hpp"
+#include "orthant/base/one_of.hpp"
 #include "orthant/model/printable.hpp"
 #include "orthant/model/traits.hpp"
 #include "orthant/model/work.hpp"
@@ -41,13 +42,17 @@ void check_flat(const tensor::Window& window) {
          "a window with depth in a 2-D network; its size, stride and dilation must be 1 and its padding 0 in dim d");
 }
 
-/// Windows of a 2-D network do not reach into depth.
-void check_flat(const IndexMap& map) {
-  if (const tensor::Window* window = window_of(map)) check_flat(*window);
-  const auto* transposed = std::get_if<UnderTransposedWindow>(&map);
-  if (transposed && transposed->output_padding.d != 0)
-    fail(Exit::bad_data, "output_padding {} in dim d of a 2-D network; it must be 0", transposed->output_padding.d);
-}
+/// Throws if an op of a 2-D network would reach into depth.
+struct FlatCheck {
+  void operator()(const UnderWindow& map) const { check_flat(map.window); }
+  void operator()(const UnderTransposedWindow& map) const {
+    check_flat(map.window);
+    if (map.output_padding.d != 0)
+      fail(Exit::bad_data, "output_padding {} in dim d of a 2-D network; it must be 0", map.output_padding.d);
+  }
+  template <base::OneOf<NoSource, SameCells, WholeSpace, ConcatenatedChannels, FlattenedChannels> Other>
+  void operator()(const Other&) const {}
+};
 
 std::vector<Shape> shapes_of(const Graph& graph, const std::vector<int>& srcs) {
   std::vector<Shape> shapes;
@@ -133,7 +138,7 @@ int GraphBuilder::add(const std::string& name, const Op& op, std::vector<int> sr
     const bool taken = !names_.insert(name).second;
     if (taken || name == graph_.nodes.front().name)
       fail(Exit::bad_data, "a second layer of this name; names must be unique");
-    if (graph_.spatial_count == 2) check_flat(traits_of(op).reads);
+    if (graph_.spatial_count == 2) std::visit(FlatCheck{}, traits_of(op).reads);
     const Shape shape = infer_shape(op, shapes_of(graph_, srcs));
     graph_.nodes.push_back({.name = name, .op = op, .srcs = std::move(srcs), .shape = shape});
     work_of(graph_, last());

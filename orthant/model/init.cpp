@@ -54,12 +54,13 @@ void fill_weight(std::span<float> values, std::uint64_t key, Init init, const Fa
 
 void initialise(const Graph& graph, const Parameter& parameter, std::uint64_t seed, std::span<float> file_order) {
   assert(static_cast<std::int64_t>(file_order.size()) == count(parameter));
-  const Contraction layer = traits_of(graph.nodes[parameter.node].op).contraction.value_or(Contraction{});
+  const OpTraits traits = traits_of(graph.nodes[parameter.node].op);
   const std::uint64_t key = key_of(seed, parameter.name);
   switch (parameter.role) {
-    case Role::weight: return fill_weight(file_order, key, layer.init, fans_of(parameter));
+    case Role::weight: return fill_weight(file_order, key, traits.contraction.value().init, fans_of(parameter));
     case Role::bias:
-      if (layer.init != Init::torch) return fill(file_order, layer.bias_value);
+      if (const Contraction& layer = traits.contraction.value(); layer.init != Init::torch)
+        return fill(file_order, layer.bias_value);
       return fill_uniform(file_order, key, 1 / std::sqrt(fans_of(node_parameters(graph, parameter.node).front()).in));
     case Role::norm_weight:
     case Role::running_var: return fill(file_order, 1);

@@ -1,5 +1,6 @@
 #include "orthant/model/traits.hpp"
 
+#include "orthant/base/one_of.hpp"
 #include "orthant/tensor/window_boxes.hpp"
 
 namespace orthant::model {
@@ -52,6 +53,23 @@ struct WindowOf {
   const tensor::Window* operator()(const FlattenedChannels&) const { return nullptr; }
 };
 
+struct IsTransposed {
+  bool operator()(const UnderTransposedWindow&) const { return true; }
+  template <base::OneOf<NoSource, SameCells, UnderWindow, WholeSpace, ConcatenatedChannels, FlattenedChannels> Other>
+  bool operator()(const Other&) const {
+    return false;
+  }
+};
+
+struct FlattensSpace {
+  bool operator()(const FlattenedChannels&) const { return true; }
+  template <
+      base::OneOf<NoSource, SameCells, UnderWindow, UnderTransposedWindow, WholeSpace, ConcatenatedChannels> Other>
+  bool operator()(const Other&) const {
+    return false;
+  }
+};
+
 struct HaloWidth {
   tensor::Dim dim;
 
@@ -70,6 +88,10 @@ struct HaloWidth {
 OpTraits traits_of(const Op& op) { return std::visit(Traits{}, op); }
 
 const tensor::Window* window_of(const IndexMap& map) { return std::visit(WindowOf{}, map); }
+
+bool is_transposed(const IndexMap& map) { return std::visit(IsTransposed{}, map); }
+
+bool flattens_space(const IndexMap& map) { return std::visit(FlattensSpace{}, map); }
 
 std::int64_t halo_width(const IndexMap& map, tensor::Dim dim) { return std::visit(HaloWidth{dim}, map); }
 

@@ -58,6 +58,12 @@ OpTraits traits_of(const Op& op);
 /// The op's window, or null if it has none.
 const tensor::Window* window_of(const IndexMap& map);
 
+/// True if the window slides over dst, from which the source would be computed.
+bool is_transposed(const IndexMap& map);
+
+/// True if cells of the source become channels: dst channels may be cut only between the channels of the source.
+bool flattens_space(const IndexMap& map);
+
 /// How many cells beyond those of its own block a rank reads of the source along a dim, on the side where it is more.
 std::int64_t halo_width(const IndexMap& map, tensor::Dim dim);
 

@@ -13,8 +13,7 @@ using tensor::Shape;
 /// Of forward: a multiplication and an addition for every weight at every position of the window.
 std::int64_t forward_flops(const OpTraits& traits, const Shape& src, const Shape& dst) {
   if (!traits.contraction) return 0;
-  // A transposed window slides over dst, from which the source would be computed.
-  const bool transposed = std::holds_alternative<UnderTransposedWindow>(traits.reads);
+  const bool transposed = is_transposed(traits.reads);
   const Shape& slid = transposed ? src : dst;
   const Shape& summed = transposed ? dst : src;
   const tensor::Window* window = window_of(traits.reads);

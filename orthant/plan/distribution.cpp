@@ -18,7 +18,7 @@ Cuts channel_cuts(const model::Graph& graph, const model::Node& node, int count)
   const model::OpTraits traits = model::traits_of(node.op);
   if (traits.contraction && traits.contraction->groups > 1)
     return wide_cuts(traits.contraction->groups, count, node.shape.c / traits.contraction->groups);
-  if (std::holds_alternative<model::FlattenedChannels>(traits.reads)) {
+  if (model::flattens_space(traits.reads)) {
     const tensor::Shape& src = graph.nodes[static_cast<std::size_t>(node.srcs.front())].shape;
     return wide_cuts(src.c, count, src.d * src.h * src.w);
   }

@@ -1,6 +1,7 @@
 #include "orthant/plan/fit.hpp"
 
 #include "orthant/base/format.hpp"
+#include "orthant/base/one_of.hpp"
 #include "orthant/model/traits.hpp"
 #include "orthant/tensor/window_boxes.hpp"
 
@@ -12,6 +13,23 @@ namespace {
 using tensor::Dim;
 
 constexpr std::int64_t thinnest = 2;
+
+/// True if a box of dst reads no cell of the source.
+struct ReadsNothing {
+  const tensor::Box& box;
+  const tensor::Shape& src;
+  const tensor::Shape& dst;
+
+  bool operator()(const model::UnderWindow& map) const {
+    return tensor::is_empty(tensor::cells_read(map.window, box, src, dst));
+  }
+  template <base::OneOf<model::NoSource, model::SameCells, model::UnderTransposedWindow, model::WholeSpace,
+                        model::ConcatenatedChannels, model::FlattenedChannels>
+                Other>
+  bool operator()(const Other&) const {
+    return false;
+  }
+};
 
 const char* adjective(Dim dim) { return dim == Dim::d ? "deep" : dim == Dim::h ? "high" : "wide"; }
 
@@ -51,14 +69,13 @@ std::int64_t groups_of(const model::Op& op) {
 int padding_part(const model::Graph& graph, int node, Dim dim, int parts) {
   const model::Node& here = graph.nodes[static_cast<std::size_t>(node)];
   const model::OpTraits traits = model::traits_of(here.op);
-  const auto* map = std::get_if<model::UnderWindow>(&traits.reads);
-  if (map == nullptr) return -1;
+  if (here.srcs.empty()) return -1;
   const tensor::Shape& src = graph.nodes[static_cast<std::size_t>(here.srcs.front())].shape;
   for (int part = 0; part < parts; ++part) {
     tensor::Box box = tensor::whole(here.shape);
     box.set(dim,
             {tensor::block_begin(here.shape[dim], parts, part), tensor::block_begin(here.shape[dim], parts, part + 1)});
-    if (!tensor::is_empty(box) && tensor::is_empty(tensor::cells_read(map->window, box, src, here.shape))) return part;
+    if (!tensor::is_empty(box) && std::visit(ReadsNothing{box, src, here.shape}, traits.reads)) return part;
   }
   return -1;
 }
@@ -105,7 +122,7 @@ std::optional<Misfit> Fit::channel_misfit(int node, int parts) const {
   if (const std::int64_t groups = groups_of(here.op); groups > 1 && groups % parts != 0) {
     return Misfit{Misfit::Kind::groups, Dim::c, groups, parts};
   }
-  const bool flat = std::holds_alternative<model::FlattenedChannels>(traits.reads);
+  const bool flat = model::flattens_space(traits.reads);
   const std::int64_t channels = flat ? graph_.nodes[static_cast<std::size_t>(here.srcs.front())].shape.c : here.shape.c;
   if (channels < parts) return Misfit{Misfit::Kind::channels, Dim::c, channels, parts};
   return {};

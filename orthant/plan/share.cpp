@@ -144,9 +144,9 @@ Shard shard_of(const Plan& plan, const model::Graph& graph, const model::Paramet
   const Range own = tensor::block(dst, Dim::c, at);
   if (parameter.extents.size() == 1) return {.first = {own}, .second = {}};
 
-  const std::int64_t groups = traits.contraction->groups;
+  const std::int64_t groups = traits.contraction.value().groups;
   const ChannelCut cut = cut_of(plan, graph, parameter.node, rank, groups);
-  const bool transposed = std::holds_alternative<model::UnderTransposedWindow>(traits.reads);
+  const bool transposed = model::is_transposed(traits.reads);
   if (groups > 1)
     return {.first = transposed ? cut.channels : std::vector<Range>{cut.filters},
             .second = {{0, parameter.extents[1]}}};
