@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 namespace orthant::test {
 namespace {
@@ -29,6 +30,15 @@ void expect_differences_agree(const model::Graph& graph) {
 
 TEST(Gradients, AgreeWithFiniteDifferences) {
   for (const model::Graph& graph : small_networks()) expect_differences_agree(graph);
+}
+
+TEST(Gradients, RandomNetworksHaveEveryOp) {
+  std::set<std::size_t> kinds;
+  for (int seed = 0; seed < random_networks; ++seed) {
+    for (const model::Node& node : random_network(static_cast<std::uint64_t>(seed)).nodes)
+      kinds.insert(node.op.index());
+  }
+  EXPECT_EQ(kinds.size(), std::variant_size_v<model::Op>) << "an op is missing in random_network.cpp";
 }
 
 TEST(Gradients, OfRandomNetworksAgreeWithFiniteDifferences) {

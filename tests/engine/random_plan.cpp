@@ -1,6 +1,7 @@
 #include "tests/engine/random_plan.hpp"
 
 #include "orthant/base/error.hpp"
+#include "orthant/base/one_of.hpp"
 
 #include <algorithm>
 
@@ -33,7 +34,10 @@ struct ChannelRoom {
   std::int64_t operator()(const model::Flatten&) const {
     return graph.nodes[static_cast<std::size_t>(node.srcs.front())].shape.c;
   }
-  template <class Other>
+  template <
+      base::OneOf<model::Input, model::Conv, model::ConvTranspose, model::Pool, model::GlobalAveragePool, model::Dense,
+                  model::BatchNorm, model::Activation, model::Scale, model::Dropout, model::Add, model::Concat>
+          Other>
   std::int64_t operator()(const Other&) const {
     return node.shape.c;
   }

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace orthant::model {
 namespace {
 
@@ -64,6 +66,9 @@ Graph everything(int spatial_count) {
 }
 
 TEST(Yaml, RoundTripsEveryOpAndParameter) {
+  std::set<std::size_t> kinds;
+  for (const Node& node : everything(3).nodes) kinds.insert(node.op.index());
+  EXPECT_EQ(kinds.size(), std::variant_size_v<Op>) << "an op is missing in everything()";
   for (const int spatial_count : {2, 3}) {
     const Graph graph = everything(spatial_count);
     expect_same(read(to_yaml(graph)), graph);

@@ -1,5 +1,7 @@
 #include "tests/support/compare.hpp"
 
+#include "orthant/base/one_of.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -45,7 +47,9 @@ struct Summands {
   std::int64_t operator()(const model::BiasGradientTask& task) const { return tensor::pixels(task.dst.extents); }
   std::int64_t operator()(const model::LossSumsTask& task) const { return tensor::volume(task.output.extents); }
   std::int64_t operator()(const model::LossTask& task) const { return tensor::volume(task.output.extents); }
-  template <class Other>
+  template <base::OneOf<model::PrepareWeightsTask, model::ActivationTask, model::CopyTask, model::FillTask,
+                        model::AddTask, model::DropoutTask, model::SumTask, model::UpdateTask>
+                Other>
   std::int64_t operator()(const Other&) const {
     return 1;
   }
@@ -69,7 +73,9 @@ struct Exactness {
   bool operator()(const model::AddTask&) const { return true; }
   bool operator()(const model::DropoutTask& task) const { return is_power_of_two(1 - task.rate); }
   bool operator()(const model::BiasGradientTask&) const { return true; }
-  template <class Other>
+  template <
+      base::OneOf<model::PrepareWeightsTask, model::NormTask, model::SoftmaxTask, model::LossTask, model::UpdateTask>
+          Other>
   bool operator()(const Other&) const {
     return false;
   }
