@@ -23,13 +23,25 @@ void expect_differences_agree(const model::Graph& graph) {
   const double floor = gradient_floor(interpreter);
   for (const Leaf& leaf : leaves(interpreter.schedule())) {
     const Numbers differences = central_differences(interpreter, leaf.value, context);
-    const double error = relative_error(interpreter.buffer(leaf.gradient), differences, floor);
+    const double error = relative_error(gradient_of(interpreter, leaf), differences, floor);
     EXPECT_LE(error, finite_difference_tolerance) << leaf.name;
   }
 }
 
 TEST(Gradients, AgreeWithFiniteDifferences) {
   for (const model::Graph& graph : small_networks()) expect_differences_agree(graph);
+}
+
+/// Flattening one channel of one sample is no copy, so the gradient of the input is a part of the concatenation's.
+TEST(Gradients, OfAnInputInsideAConcatenationAgree) {
+  model::GraphBuilder builder("concatenated", 3, {.n = 1, .c = 1, .d = 2, .h = 2, .w = 3});
+  builder.add("mean", model::GlobalAveragePool{}, {0});
+  const int mean = builder.add("flat_mean", model::Flatten{});
+  builder.add("tanh", model::Activation{.kind = model::ActivationKind::tanh}, {0});
+  const int all = builder.add("flat", model::Flatten{});
+  builder.add("concat", model::Concat{}, {mean, all});
+  builder.add("dense", model::Dense{.features = 2});
+  expect_differences_agree(builder.finish({.terms = {{}}}));
 }
 
 TEST(Gradients, RandomNetworksHaveEveryOp) {

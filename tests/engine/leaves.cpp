@@ -1,6 +1,7 @@
 #include "tests/engine/leaves.hpp"
 
 #include "orthant/schedule/verify.hpp"
+#include "tests/support/definitions.hpp"
 #include "tests/support/random.hpp"
 
 #include <cmath>
@@ -38,18 +39,30 @@ void fill(Interpreter& interpreter, const model::Graph& graph) {
 
 std::vector<Leaf> leaves(const Schedule& schedule) {
   std::vector<Leaf> all;
-  if (!schedule.input_gradients.empty())
-    all.push_back({"input", schedule.inputs.front().buffer, schedule.input_gradients.front().buffer});
+  if (!schedule.input_gradients.empty()) {
+    const schedule::Port& gradient = schedule.input_gradients.front();
+    all.push_back({"input", schedule.inputs.front().buffer, gradient.buffer, gradient.layout});
+  }
   for (const schedule::ParameterBuffers& entry : schedule.parameters) {
     if (entry.gradient >= 0) all.push_back({entry.parameter.name, entry.value, entry.gradient});
   }
   return all;
 }
 
+Numbers gradient_of(Interpreter& interpreter, const Leaf& leaf) {
+  const Numbers& buffer = interpreter.buffer(leaf.gradient);
+  if (!tensor::is_given(leaf.layout)) return buffer;
+  const tensor::Layout dense = tensor::channels_last(leaf.layout.extents);
+  Numbers gradient(static_cast<std::size_t>(tensor::volume(leaf.layout.extents)));
+  for_each_item(leaf.layout.extents,
+                [&](const tensor::Shape& i) { gradient.at(item(dense, i)) = buffer.at(item(leaf.layout, i)); });
+  return gradient;
+}
+
 double gradient_floor(Interpreter& interpreter) {
   double squares = 0;
   for (const Leaf& leaf : leaves(interpreter.schedule())) {
-    for (const double value : interpreter.buffer(leaf.gradient)) squares += value * value;
+    for (const double value : gradient_of(interpreter, leaf)) squares += value * value;
   }
   return 0.02 * std::sqrt(squares);
 }

@@ -18,9 +18,13 @@ void fill(Interpreter& interpreter, const model::Graph& graph);
 struct Leaf {
   std::string name;
   int value = -1, gradient = -1;
+  tensor::Layout layout = tensor::as_other;  ///< of the gradient; it fills its buffer if not given
 };
 
 std::vector<Leaf> leaves(const schedule::Schedule& schedule);
+
+/// A leaf's gradient in the order of its value.
+Numbers gradient_of(Interpreter& interpreter, const Leaf& leaf);
 
 /// The size that errors of gradients are measured against at least: a share of all gradients together. Some vanish,
 /// like that of a bias before a normalisation.
