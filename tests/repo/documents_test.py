@@ -54,6 +54,17 @@ class Documents(unittest.TestCase):
         document = re.search(r"^```yaml\n(.*?)^```", (tree.ROOT / "docs/run-file.md").read_text(), re.MULTILINE | re.DOTALL)
         self.assertEqual(keys(document.group(1)), keys((tree.ROOT / "examples/demo.yaml").read_text()))
 
+    def test_every_op_is_in_the_table_of_networks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            network = pathlib.Path(folder) / "network.yaml"
+            network.write_text("name: a\ninput: 1x1x1\nlayers:\n  - {name: a, op: unknown}\nloss: mean_squared_error\n")
+            result = subprocess.run([PROGRAM, "inspect", network], capture_output=True, text=True, timeout=600)
+        ops = result.stderr.partition("known are: ")[2].strip().split(", ")
+        self.assertIn("conv", ops)
+        table = (tree.ROOT / "docs/networks.md").read_text().partition("| op | keys")[2].partition("\n\n")[0]
+        described = re.findall(r"`(\w+)`", " ".join(row.split("|")[1] for row in table.splitlines()[2:]))
+        self.assertEqual(sorted(ops), sorted(described))
+
     def test_links_lead_somewhere(self):
         broken = []
         for path in tree.files(".md"):
