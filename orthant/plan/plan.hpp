@@ -18,8 +18,9 @@ struct KernelChoice {
   /// What was measured on the rank with the most work: the time of one call and its scratch memory. 0: not measured.
   double seconds = 0;
   std::int64_t scratch_bytes = 0;
-  /// Weights that the kernel wants in another form (Winograd's transform, oneDNN's reorder) are brought into it once, in
-  /// a buffer of their own, for all micro-batches. Otherwise every call does it, block by block, and takes less memory.
+  /// Weights that the kernel wants in another form (Winograd's transform, oneDNN's reorder) are brought into it once,
+  /// in a buffer of their own, for all micro-batches. Otherwise every call does it, block by block, and takes less
+  /// memory.
   bool prepare_weights = false;
   bool operator==(const KernelChoice&) const = default;
 };
