@@ -109,7 +109,6 @@ Algorithm chosen(const ConvTask& task, int threads) {
 }
 
 PreparedWeights prepared_by(Algorithm algorithm, const ConvTask& task, int threads) {
-  if (task.pass == Pass::backward_weights) return {};
   if (algorithm == Algorithm::winograd) return winograd::prepared_weights(task);
   if (algorithm == Algorithm::onednn) return onednn::prepared_weights(task, threads);
   return {};
@@ -158,6 +157,7 @@ std::unique_ptr<Primitive> make_conv(const ConvTask& task, int threads) {
 }
 
 PreparedWeights prepared_weights(const ConvTask& task, int threads) {
+  if (task.pass == Pass::backward_weights) return {};  // it reads no weights
   limit_instructions();
   return prepared_by(chosen(unprepared(task), threads), unprepared(task), threads);
 }
