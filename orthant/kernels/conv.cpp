@@ -85,6 +85,8 @@ std::unique_ptr<Primitive> make(Algorithm algorithm, const ConvTask& task, int t
   return nullptr;
 }
 
+bool reads_weights(const ConvTask& task) { return task.pass != Pass::backward_weights; }
+
 /// The same convolution on weights as they are.
 ConvTask unprepared(ConvTask task) {
   task.prepared_bytes = 0;
@@ -109,6 +111,7 @@ Algorithm chosen(const ConvTask& task, int threads) {
 }
 
 PreparedWeights prepared_by(Algorithm algorithm, const ConvTask& task, int threads) {
+  if (!reads_weights(task)) return {};
   if (algorithm == Algorithm::winograd) return winograd::prepared_weights(task);
   if (algorithm == Algorithm::onednn) return onednn::prepared_weights(task, threads);
   return {};
@@ -157,7 +160,7 @@ std::unique_ptr<Primitive> make_conv(const ConvTask& task, int threads) {
 }
 
 PreparedWeights prepared_weights(const ConvTask& task, int threads) {
-  if (task.pass == Pass::backward_weights) return {};  // it reads no weights
+  if (!reads_weights(task)) return {};
   limit_instructions();
   return prepared_by(chosen(unprepared(task), threads), unprepared(task), threads);
 }
