@@ -4,6 +4,19 @@
 #include "orthant/base/error.hpp"
 
 namespace orthant::schedule {
+namespace {
+
+/// Puts the name of a step before an error.
+template <class Ask>
+auto naming(const std::string& step, Ask ask) {
+  try {
+    return ask();
+  } catch (const base::Error& error) {
+    throw base::Error(error.code(), step + ": " + error.what());
+  }
+}
+
+}  // namespace
 
 int Emitter::root_of(int index) const {
   const int inside = buffer(index).inside;
@@ -55,23 +68,22 @@ Step Emitter::make_step(int node, const std::string& what, model::Task task, std
 }
 
 void Emitter::emit(Step step) {
-  const auto* task = std::get_if<model::Task>(&step.work);
-  if (task && step.scratch_bytes == Step::unknown_bytes)
-    step.scratch_bytes = needs(step.node, step.name, *task).scratch_bytes;
+  if (step.scratch_bytes == Step::unknown_bytes) step.scratch_bytes = scratch_bytes(step);
   schedule_.steps.push_back(std::move(step));
 }
 
-KernelNeeds Emitter::needs(int node, const std::string& step, const model::Task& task) const {
-  if (!options_.needs) {
-    const auto* conv = std::get_if<model::ConvTask>(&task);
-    const bool chosen = conv && conv->algorithm != model::Algorithm::automatic;
-    return {.scratch_bytes = chosen ? analysis_.planned(node).kernels[conv->pass].scratch_bytes : Step::unknown_bytes};
-  }
-  try {
-    return options_.needs(task);
-  } catch (const base::Error& error) {
-    throw base::Error(error.code(), step + ": " + error.what());
-  }
+std::int64_t Emitter::scratch_bytes(const Step& step) const {
+  const auto* task = std::get_if<model::Task>(&step.work);
+  if (!task) return 0;
+  if (options_.needs.scratch_bytes) return naming(step.name, [&] { return options_.needs.scratch_bytes(*task); });
+  const auto* conv = std::get_if<model::ConvTask>(task);
+  const bool chosen = conv && conv->algorithm != model::Algorithm::automatic;
+  return chosen ? analysis_.planned(step.node).kernels[conv->pass].scratch_bytes : Step::unknown_bytes;
+}
+
+PreparedWeights Emitter::prepared_weights(const std::string& step, const model::ConvTask& task) const {
+  if (!options_.needs.prepared_weights) return {};
+  return naming(step, [&] { return options_.needs.prepared_weights(task); });
 }
 
 void Emitter::emit(int node, const std::string& what, model::Task task, std::vector<int> arguments) {

@@ -36,8 +36,8 @@ class Emitter {
   void emit(int node, const std::string& what, model::Task task, std::vector<int> arguments);
   [[nodiscard]] Step make_step(int node, const std::string& what, model::Task task, std::vector<int> arguments) const;
   void copy(int node, const std::string& what, const Value& from, const Value& to);
-  /// What the kernel of a task needs, as far as it is known. An error names the step.
-  [[nodiscard]] KernelNeeds needs(int node, const std::string& step, const model::Task& task) const;
+  /// Weights as the kernel of a convolution wants them; nothing if that is not known. An error names the step.
+  [[nodiscard]] PreparedWeights prepared_weights(const std::string& step, const model::ConvTask& task) const;
   /// The last step that was emitted also uses a buffer.
   void add_argument(int buffer) { schedule_.steps.back().arguments.push_back(buffer); }
 
@@ -56,6 +56,8 @@ class Emitter {
   void find_lifetimes(const std::vector<int>& kept);
 
  private:
+  [[nodiscard]] std::int64_t scratch_bytes(const Step& step) const;
+
   const Analysis& analysis_;
   const LowerOptions& options_;
   Schedule& schedule_;

@@ -128,13 +128,17 @@ struct Schedule {
 
 enum class Mode { train, evaluate };
 
-/// What the kernel of a task takes besides its arguments.
+/// Weights of a convolution as its kernel reads them, made by a step of their own. 0 bytes: it takes them as they are.
+/// Convolutions of the same weights with equal forms share them.
+struct PreparedWeights {
+  std::int64_t bytes = 0;
+  std::string form{};
+};
+
+/// What kernels need besides their arguments, as a machine answers it. Empty functions know nothing.
 struct KernelNeeds {
-  std::int64_t scratch_bytes = 0;
-  /// Of a convolution: its weights as the kernel reads them, made by a step of their own; 0 if it takes them as they
-  /// are. Convolutions of the same weights with equal forms share them.
-  std::int64_t prepared_bytes = 0;
-  std::string prepared_form{};
+  std::function<std::int64_t(const model::Task&)> scratch_bytes{};
+  std::function<PreparedWeights(const model::ConvTask&)> prepared_weights{};
 };
 
 struct LowerOptions {
@@ -143,8 +147,8 @@ struct LowerOptions {
   bool update = true;           ///< false: forward and backward only; all holders of a parameter get its gradient
   bool input_gradient = false;  ///< also the gradient of the input
   bool keep_output = false;     ///< outputs and predictions keep their memory to the end of the run
-  /// What kernels need on this machine. Without it only convolutions have scratch memory: as much as the plan says.
-  std::function<KernelNeeds(const model::Task&)> needs{};
+  /// On this machine. Without it only convolutions have scratch memory: as much as the plan says.
+  KernelNeeds needs{};
   /// Ranks that can read this rank's memory, and it theirs: those of its machine, itself among them. Nobody if empty.
   std::vector<int> sharing_ranks{};
   /// Smaller messages move even where they could be read in place: copying them is faster.

@@ -208,11 +208,10 @@ TEST(Lower, GradientsOfShardsAreNotReadInPlace) {
 }
 
 /// Kernels that want the weights of convolutions in a form of their own, which depends on the number of samples.
-KernelNeeds wants_prepared_weights(const model::Task& task) {
-  const auto* conv = std::get_if<model::ConvTask>(&task);
-  if (!conv) return {};
-  return {.prepared_bytes = 64, .prepared_form = std::to_string(conv->src.extents.n)};
-}
+const KernelNeeds wants_prepared_weights{.scratch_bytes = {}, .prepared_weights = [](const model::ConvTask& conv) {
+                                           return PreparedWeights{.bytes = 64,
+                                                                  .form = std::to_string(conv.src.extents.n)};
+                                         }};
 
 TEST(Lower, WeightsArePreparedOnceForAllMicroBatchesOfAForm) {
   GraphBuilder builder("net", 3, {.n = 5, .c = 2, .d = 4, .h = 4, .w = 4});

@@ -38,12 +38,12 @@ void complete(Lowering& lowering, const Unit& unit, const char* what, model::Con
   task.algorithm = choice.algorithm;
   if (!choice.prepare_weights || task.pass == Pass::backward_weights) return;
   Emitter& emitter = lowering.emitter();
-  const KernelNeeds needs = emitter.needs(unit.main, step_name(lowering, unit, what), task);
-  if (needs.prepared_bytes == 0) return;
-  task.prepared_bytes = needs.prepared_bytes;
-  int& prepared = lowering.prepared_weights(unit.main, task.pass, needs.prepared_form);
+  const PreparedWeights wanted = emitter.prepared_weights(step_name(lowering, unit, what), task);
+  if (wanted.bytes == 0) return;
+  task.prepared_bytes = wanted.bytes;
+  int& prepared = lowering.prepared_weights(unit.main, task.pass, wanted.form);
   if (prepared < 0) {
-    prepared = emitter.add_buffer(step_name(lowering, unit, what) + ".weights", needs.prepared_bytes);
+    prepared = emitter.add_buffer(step_name(lowering, unit, what) + ".weights", wanted.bytes);
     emitter.emit(unit.main, "prepare_weights", model::PrepareWeightsTask{task}, {arguments[weights_at], prepared});
   }
   arguments[weights_at] = prepared;
