@@ -45,7 +45,10 @@ double time_exchange(const schedule::Exchange& exchange, bool whole, int repeats
     }
     return result;
   };
-  const auto transfer = comm.bind(placed(exchange.sends), placed(exchange.receives), "bench");
+  std::vector<comm::Round> rounds;
+  for (const schedule::Round& round : exchange.rounds)
+    rounds.push_back({.sends = placed(round.sends), .receives = placed(round.receives)});
+  const auto transfer = comm.bind(rounds, "bench");
   double best = 0;
   for (int i = 0; i < repeats; ++i) {
     comm.barrier();
@@ -81,11 +84,10 @@ std::vector<Timed> time_all(const schedule::Schedule& schedule, int repeats, com
                                     [&](const schedule::Exchange& one) { return one.tag == tag; });
     const bool has = found != schedule.exchanges.end();
     const schedule::Exchange exchange = has ? *found : schedule::Exchange{.name = "", .tag = tag};
-    std::int64_t bytes = 0;
-    for (const schedule::Message& message : exchange.sends) bytes += message.bytes;
+    const schedule::Volume volume = schedule::sent(exchange);
+    const std::int64_t bytes = volume.bytes + volume.announced_bytes;
     comm::agree(comm, [&] { engine::check_memory(2 * bytes); });
-    Timed timed{.bytes = comm::sum(comm, bytes),
-                .messages = comm::sum(comm, static_cast<std::int64_t>(exchange.sends.size()))};
+    Timed timed{.bytes = comm::sum(comm, bytes), .messages = comm::sum(comm, volume.messages)};
     timed.seconds = time_exchange(exchange, true, repeats, comm);
     timed.latency_seconds = time_exchange(exchange, false, repeats, comm);
     // Rank 0 may not take part in this exchange; a rank that does gives its name.

@@ -7,6 +7,7 @@
 #include "orthant/comm/launch.hpp"
 #include "orthant/comm/run.hpp"
 #include "orthant/data/io/file.hpp"
+#include "orthant/plan/exchange_forms.hpp"
 #include "orthant/plan/request.hpp"
 
 #include <algorithm>
@@ -80,11 +81,27 @@ void add_parallel(CLI::App& command, ParallelArguments& arguments) {
                   "Of convolutions: measured (the fastest here, remembered), rule, winograd, direct, matrix or onednn")
       ->capture_default_str();
   command.add_option("--statistics", arguments.statistics, "Batch normalisation over local, spatial or global values");
+  command.add_option("--exchange", arguments.exchange,
+                     "Form of all sums over ranks: direct, recursive, ring or mpi; chosen by their size if not given");
+  command.add_option("--levels", arguments.levels, "2: sums inside each machine first; 1: machines make no difference")
+      ->check(CLI::Range(1, 2));
+  command
+      .add_option("--most-ranks-per-machine", arguments.most_ranks_per_machine,
+                  "Count machines with more ranks as several, to try on one what happens between many")
+      ->check(CLI::Range(1, 1 << 20));
 }
 
 plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& graph, int ranks) {
   check_algorithm(arguments.algorithm);
-  return plan::make_plan(graph, request_from(arguments), ranks);
+  plan::Plan plan = plan::make_plan(graph, request_from(arguments), ranks);
+  plan::ExchangeForms& forms = plan.exchanges;
+  if (!arguments.exchange.empty()) {
+    const plan::Form form = plan::form_from(arguments.exchange, "--exchange", true);
+    forms = plan::forced(form, forms.two_levels);
+  }
+  if (arguments.levels > 0) forms.two_levels = arguments.levels == 2;
+  if (arguments.most_ranks_per_machine > 0) forms.most_ranks_per_machine = arguments.most_ranks_per_machine;
+  return plan;
 }
 
 int threads_per_rank(const ParallelArguments& arguments, int ranks) {

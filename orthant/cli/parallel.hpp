@@ -16,6 +16,9 @@ struct ParallelArguments {
   int threads = 0;
   std::string grid, strategy, plan;
   int micro_batches = 0;
+  std::string exchange;            ///< of sums over ranks; empty: by size
+  int levels = 0;                  ///< 0: the plan's
+  int most_ranks_per_machine = 0;  ///< 0: the plan's
   std::string statistics;
   std::string algorithm = "measured";
 };

@@ -12,7 +12,7 @@ class Alone final : public Comm {
 
   std::unique_ptr<Transfer> bind(std::span<const Message> sends, std::span<const Message> receives,
                                  const char* kind) override;
-  void progress() override {}
+  using Comm::bind;
   [[nodiscard]] std::map<std::string, Traffic> traffic() const override { return traffic_; }
 
   void broadcast(std::span<std::byte> bytes, int root) override;
@@ -23,6 +23,8 @@ class Alone final : public Comm {
   void receive(std::span<std::byte> bytes, int peer) override;
 
  private:
+  void make_progress() override {}
+
   std::map<std::string, Traffic> traffic_;
 };
 

@@ -1,6 +1,7 @@
 #include "orthant/comm/comm.hpp"
 
 #include "orthant/base/error.hpp"
+#include "orthant/comm/rounds.hpp"
 
 namespace orthant::comm {
 namespace {
@@ -18,6 +19,32 @@ void check_message(const Comm& comm, const Message& message, const char* kind) {
 }
 
 }  // namespace
+
+std::unique_ptr<Transfer> Comm::bind(std::span<const Round> rounds, const char* kind) {
+  const bool is_simple = rounds.size() == 1 && rounds.front().combinations.empty() && !rounds.front().collective;
+  if (is_simple) return bind(rounds.front().sends, rounds.front().receives, kind);
+  return std::make_unique<Rounds>(*this, rounds, kind);
+}
+
+std::unique_ptr<Transfer> Comm::bind(const Collective& /*collective*/, const char* kind) {
+  fail(Exit::internal, "{}: these ranks have no collectives; please report this", kind);
+}
+
+void Comm::join_groups(std::vector<CollectiveGroup> groups) {
+  if (!groups.empty()) fail(Exit::internal, "these ranks have no collectives; please report this");
+}
+
+void Comm::advance() {
+  // One that ends leaves the list, and another takes its place.
+  for (std::size_t i = 0; i < in_flight_.size();) {
+    if (!in_flight_[i]->test()) ++i;
+  }
+}
+
+void Comm::progress() {
+  advance();
+  make_progress();
+}
 
 std::unique_ptr<SharedPages> Comm::share(std::span<std::byte> /*memory*/) { return nullptr; }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,7 +26,41 @@ struct Message {
   bool announced = false;
 };
 
-/// What was sent.
+enum class Number { float32, float64 };
+std::int64_t bytes_of(Number type);
+
+/// dst = src, or dst += src, of `count` numbers.
+struct Combination {
+  void* dst = nullptr;
+  const void* src = nullptr;
+  std::int64_t count = 0;
+  Number type = Number::float32;
+  bool accumulate = true;
+};
+
+/// A sum or a gathering that the communication library does itself. The order of its additions is the library's.
+struct Collective {
+  enum class Operation {
+    all_reduce,      ///< dst (count) = the sum of src (count) of all
+    reduce_scatter,  ///< dst (count) = this rank's part of the sum of src (count x ranks)
+    all_gather       ///< dst (count x ranks) = src (count) of all in order; src is this rank's part of dst
+  };
+  Operation operation = Operation::all_reduce;
+  std::vector<int> ranks{};  ///< this one included, in ascending order
+  void* src = nullptr;
+  void* dst = nullptr;
+  std::int64_t count = 0;
+  Number type = Number::float32;
+};
+
+/// Messages that begin together, or a collective. When all are done, the combinations are carried out in order.
+struct Round {
+  std::vector<Message> sends{}, receives{};
+  std::vector<Combination> combinations{};
+  std::optional<Collective> collective{};
+};
+
+/// What was sent. A collective counts as one message with the bytes that are handed to it.
 struct Traffic {
   std::int64_t messages = 0;
   std::int64_t bytes = 0;            ///< that moved
@@ -43,6 +78,9 @@ class Transfer {
   Transfer& operator=(const Transfer&) = delete;
   virtual ~Transfer() = default;
 
+  /// Takes its place among the collectives of a group, which follow each other in this order whenever they start. Done
+  /// for all rounds when the first of them starts, because that happens in the same order on all ranks.
+  virtual void take_turn() {}
   /// Posts all messages and returns at once. The transfer must not be in flight.
   virtual void start() = 0;
   /// Makes progress; returns true if no message is in flight.
@@ -51,6 +89,15 @@ class Transfer {
   virtual void wait() = 0;
   /// Describes the messages that are not done. Another thread may call this while this one waits.
   [[nodiscard]] virtual std::string outstanding() const = 0;
+};
+
+class Rounds;
+
+/// The ranks that take part in collectives of one kind.
+struct CollectiveGroup {
+  std::string kind;
+  std::vector<int> ranks;
+  auto operator<=>(const CollectiveGroup&) const = default;
 };
 
 /// The ranks of a job as seen by one of them. Only one thread of the rank may use it.
@@ -69,6 +116,17 @@ class Comm {
   /// messages of no bytes are left out on both sides. Traffic is counted by `kind`; the transfer keeps the pointer.
   virtual std::unique_ptr<Transfer> bind(std::span<const Message> sends, std::span<const Message> receives,
                                          const char* kind) = 0;
+  /// Binds rounds that follow each other: each starts when the one before it is done, in any call that waits, tests or
+  /// makes progress. The groups of collectives must have been joined. Transfers must not outlive the Comm.
+  std::unique_ptr<Transfer> bind(std::span<const Round> rounds, const char* kind);
+  /// Collective among the ranks of each group: prepares for collectives. A rank gives all groups that it is in.
+  virtual void join_groups(std::vector<CollectiveGroup> groups);
+
+  /// How many ranks each machine has, in the order of ranks. Ranks of a machine that are not consecutive count as
+  /// several machines.
+  [[nodiscard]] virtual std::vector<int> ranks_per_machine() const {
+    return std::vector<int>(static_cast<std::size_t>(size()), 1);
+  }
   /// The ranks with which this one can share memory, which are those of its machine, in ascending order and including
   /// itself.
   [[nodiscard]] virtual std::vector<int> sharing_ranks() const { return {rank()}; }
@@ -79,8 +137,11 @@ class Comm {
   virtual SharedView view(int peer, const SharedPages::Place& place);
   /// Replaces `memory` by whole pages of the shared memory of one of those ranks.
   virtual void map(int peer, const SharedPages::Place& place, std::span<std::byte> memory);
-  /// Lets the library make progress with messages in flight; called between compute steps.
-  virtual void progress() = 0;
+  /// Makes progress with messages in flight and starts the rounds that follow; called between compute steps.
+  void progress();
+  /// The part of it that starts rounds. A rank that waits for one transfer must do so for the others, or it could keep
+  /// the rank that it waits for waiting.
+  void advance();
   /// What bound messages have sent so far, by kind. A message is counted when it is started.
   [[nodiscard]] virtual std::map<std::string, Traffic> traffic() const = 0;
 
@@ -101,6 +162,17 @@ class Comm {
 
   /// The watchdog of this rank, or nullptr if there is none.
   [[nodiscard]] virtual Watchdog* watchdog() { return nullptr; }
+
+ protected:
+  friend class Rounds;
+
+  virtual std::unique_ptr<Transfer> bind(const Collective& collective, const char* kind);
+  /// Lets the library look after its messages.
+  virtual void make_progress() = 0;
+  [[nodiscard]] std::span<Rounds* const> in_flight() const { return in_flight_; }
+
+ private:
+  std::vector<Rounds*> in_flight_;  ///< that have more than one round
 };
 
 /// Throws Error for messages that cannot be delivered because of a wrong peer, tag or size.

@@ -1,7 +1,6 @@
 #include "orthant/comm/mpi_comm.hpp"
 
 #include "orthant/base/error.hpp"
-#include "orthant/comm/mpi_transfer.hpp"
 #include "orthant/comm/watchdog.hpp"
 
 #include <algorithm>
@@ -47,6 +46,7 @@ MpiComm::MpiComm(std::int64_t piece_bytes, Watchdog* watchdog)
     : piece_bytes_(piece_bytes), watchdog_(watchdog), bound_(duplicate_world()), blocking_(duplicate_world()) {
   check_mpi(MPI_Comm_rank(bound_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(bound_, &size_), "MPI_Comm_size");
+  ranks_per_machine_ = comm::ranks_per_machine(*this);
 }
 
 bool MpiComm::share_among(std::span<const Neighbour> neighbours) {
@@ -63,9 +63,43 @@ std::unique_ptr<SharedPages> MpiComm::share(std::span<std::byte> memory) {
 std::unique_ptr<Transfer> MpiComm::bind(std::span<const Message> sends, std::span<const Message> receives,
                                         const char* kind) {
   check_messages(*this, sends, receives, kind);
-  const MpiTransfer::Setting setting{
-      .comm = bound_, .piece_bytes = piece_bytes_, .kind = kind, .traffic = &traffic_[kind], .watchdog = watchdog_};
-  return std::make_unique<MpiTransfer>(setting, sends, receives);
+  return std::make_unique<MpiTransfer>(setting(bound_, kind), sends, receives);
+}
+
+MpiTransfer::Setting MpiComm::setting(MPI_Comm comm, const char* kind) {
+  return {.comm = comm,
+          .piece_bytes = piece_bytes_,
+          .kind = kind,
+          .traffic = &traffic_[kind],
+          .watchdog = watchdog_,
+          .owner = this};
+}
+
+/// All ranks take their groups in one order of all groups, so that no ranks wait for each other in a circle.
+/// Collectives of one communicator match in the order of their calls, which is the same on all ranks for each kind.
+void MpiComm::join_groups(std::vector<CollectiveGroup> groups) {
+  std::sort(groups.begin(), groups.end());
+  MPI_Group all = MPI_GROUP_NULL;
+  check_mpi(MPI_Comm_group(bound_, &all), "MPI_Comm_group");
+  for (CollectiveGroup& one : groups) {
+    if (groups_.contains(one)) continue;
+    const Waiting waiting(watchdog_, "the start of a group of ranks");
+    MPI_Group members = MPI_GROUP_NULL;
+    MPI_Comm comm = MPI_COMM_NULL;
+    check_mpi(MPI_Group_incl(all, static_cast<int>(one.ranks.size()), one.ranks.data(), &members), "MPI_Group_incl");
+    check_mpi(MPI_Comm_create_group(bound_, members, 0, &comm), "MPI_Comm_create_group");
+    check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check_mpi(MPI_Group_free(&members), "MPI_Group_free");
+    groups_[std::move(one)].comm = comm;
+  }
+  check_mpi(MPI_Group_free(&all), "MPI_Group_free");
+}
+
+std::unique_ptr<Transfer> MpiComm::bind(const Collective& collective, const char* kind) {
+  const auto group = groups_.find({kind, collective.ranks});
+  if (group == groups_.end())
+    fail(Exit::internal, "{}: a collective of a group that was not joined; please report this", kind);
+  return std::make_unique<MpiCollective>(setting(group->second.comm, kind), collective, *group->second.turns);
 }
 
 std::vector<int> MpiComm::sharing_ranks() const {
@@ -87,7 +121,7 @@ void MpiComm::map(int peer, const SharedPages::Place& place, std::span<std::byte
   map_in_place(neighbour(peer).pid, place, memory);
 }
 
-void MpiComm::progress() {
+void MpiComm::make_progress() {
   // Any call that looks for messages makes progress with all of them.
   int found = 0;
   check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, blocking_, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "orthant/comm/mpi_collective.hpp"
 #include "orthant/comm/neighbours.hpp"
 
 #include <mpi.h>
@@ -21,11 +22,13 @@ class MpiComm final : public Comm {
 
   std::unique_ptr<Transfer> bind(std::span<const Message> sends, std::span<const Message> receives,
                                  const char* kind) override;
+  using Comm::bind;
+  void join_groups(std::vector<CollectiveGroup> groups) override;
+  [[nodiscard]] std::vector<int> ranks_per_machine() const override { return ranks_per_machine_; }
   std::unique_ptr<SharedPages> share(std::span<std::byte> memory) override;
   [[nodiscard]] std::vector<int> sharing_ranks() const override;
   SharedView view(int peer, const SharedPages::Place& place) override;
   void map(int peer, const SharedPages::Place& place, std::span<std::byte> memory) override;
-  void progress() override;
   [[nodiscard]] std::map<std::string, Traffic> traffic() const override { return traffic_; }
 
   void broadcast(std::span<std::byte> bytes, int root) override;
@@ -42,6 +45,9 @@ class MpiComm final : public Comm {
   bool share_among(std::span<const Neighbour> neighbours);
 
  private:
+  std::unique_ptr<Transfer> bind(const Collective& collective, const char* kind) override;
+  void make_progress() override;
+  [[nodiscard]] MpiTransfer::Setting setting(MPI_Comm comm, const char* kind);
   [[nodiscard]] const Neighbour& neighbour(int rank) const;
 
   int rank_ = 0, size_ = 0;
@@ -50,6 +56,12 @@ class MpiComm final : public Comm {
   MPI_Comm bound_ = MPI_COMM_NULL;     ///< carries transfers
   MPI_Comm blocking_ = MPI_COMM_NULL;  ///< carries all other messages, which must not match transfers
   std::vector<Neighbour> neighbours_;  ///< the ranks that share memory, including this one; empty if none do
+  std::vector<int> ranks_per_machine_;
+  struct JoinedGroup {
+    MPI_Comm comm = MPI_COMM_NULL;
+    std::unique_ptr<CollectiveTurns> turns = std::make_unique<CollectiveTurns>();
+  };
+  std::map<CollectiveGroup, JoinedGroup> groups_;
   std::map<std::string, Traffic> traffic_;
 };
 

@@ -110,8 +110,7 @@ void MpiTransfer::refuse(const Piece& piece, std::int64_t bytes) const {
 void MpiTransfer::wait() {
   if (test()) return;
   const Waiting waiting(setting_.watchdog, setting_.kind, this);
-  while (!test()) {
-  }
+  while (!test()) setting_.owner->advance();
 }
 
 std::string MpiTransfer::outstanding() const {

@@ -15,12 +15,15 @@
 namespace orthant::comm {
 namespace {
 
-/// A text that is equal for processes that see each other's pids.
+/// Equal for processes that see each other's pids and have the same network: those of other network namespaces, as
+/// containers and test clusters have them, count as other machines.
 std::uint64_t machine_key() {
   std::string text;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
-  std::array<char, 64> space{};
-  if (readlink("/proc/self/ns/pid", space.data(), space.size() - 1) > 0) text += space.data();
+  for (const char* path : {"/proc/self/ns/pid", "/proc/self/ns/net"}) {
+    std::array<char, 64> space{};
+    if (readlink(path, space.data(), space.size() - 1) > 0) text += space.data();
+  }
   std::uint64_t key = 0;
   for (const char c : text) key = base::keyed(key, static_cast<unsigned char>(c));
   return key;
@@ -41,6 +44,17 @@ std::vector<Neighbour> neighbours(Comm& comm) {
     if (one.machine == mine) here.push_back({.rank = rank, .pid = one.pid});
   }
   return here;
+}
+
+std::vector<int> ranks_per_machine(Comm& comm) {
+  std::vector<int> counts;
+  std::uint64_t before = 0;
+  for (const std::uint64_t machine : all_gather(comm, machine_key())) {
+    if (counts.empty() || machine != before) counts.push_back(0);
+    ++counts.back();
+    before = machine;
+  }
+  return counts;
 }
 
 const Neighbour* find_neighbour(std::span<const Neighbour> neighbours, int rank) {

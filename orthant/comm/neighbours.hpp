@@ -17,6 +17,10 @@ struct Neighbour {
 /// Collective. The ranks whose processes see each other, including this one, in ascending order.
 std::vector<Neighbour> neighbours(Comm& comm);
 
+/// Collective. How many ranks each machine has, in the order of ranks. Ranks of a machine that are not consecutive
+/// count as several machines.
+std::vector<int> ranks_per_machine(Comm& comm);
+
 /// The neighbour with this rank, or nullptr.
 const Neighbour* find_neighbour(std::span<const Neighbour> neighbours, int rank);
 

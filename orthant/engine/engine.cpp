@@ -64,27 +64,64 @@ Engine::Engine(schedule::Schedule schedule, comm::Comm& comm, const EngineOption
     arguments_.push_back(std::move(pointers));
     scratch_.push_back(arena_->data() + placement_.scratch_offsets[i]);
   }
-  bind_messages(comm);
   const auto loss = static_cast<std::size_t>(schedule_.losses.front());
   losses_.resize(static_cast<std::size_t>(schedule_.buffers[loss].bytes) / sizeof(double));
 }
 
-void Engine::bind_messages(comm::Comm& comm) {
+std::byte* Engine::address(const schedule::Piece& piece) const {
+  const auto buffer = static_cast<std::size_t>(piece.buffer);
+  if (schedule_.buffers[buffer].keeper >= 0)
+    return const_cast<std::byte*>(shared_->kept(piece.buffer)) + piece.offset_bytes;
+  return arena_->data() + placement_.offsets[buffer] + piece.offset_bytes;
+}
+
+comm::Round Engine::placed(const schedule::Round& round, int tag) const {
+  const auto number = [](model::ItemType type) {
+    return type == model::ItemType::float32 ? comm::Number::float32 : comm::Number::float64;
+  };
+  const auto messages = [&](const std::vector<schedule::Message>& list) {
+    std::vector<comm::Message> result;
+    for (const schedule::Message& message : list) {
+      result.push_back({.peer = message.peer,
+                        .data = address({message.buffer, message.offset_bytes}),
+                        .bytes = message.bytes,
+                        .tag = tag,
+                        .announced = message.transport != schedule::Transport::moved});
+    }
+    return result;
+  };
+  comm::Round result{.sends = messages(round.sends), .receives = messages(round.receives)};
+  for (const schedule::Combination& one : round.combinations) {
+    result.combinations.push_back({.dst = address(one.dst),
+                                   .src = address(one.src),
+                                   .count = one.count,
+                                   .type = number(one.type),
+                                   .accumulate = one.accumulate});
+  }
+  if (const auto& one = round.collective) {
+    result.collective = comm::Collective{.operation = static_cast<comm::Collective::Operation>(one->operation),
+                                         .ranks = one->ranks,
+                                         .src = address(one->src),
+                                         .dst = address(one->dst),
+                                         .count = one->count,
+                                         .type = number(one->type)};
+  }
+  return result;
+}
+
+/// Binds messages to memory, that of other ranks included.
+void Engine::bind_messages() {
+  std::vector<comm::CollectiveGroup> groups;
   for (const schedule::Exchange& exchange : schedule_.exchanges) {
-    const auto placed = [&](const std::vector<schedule::Message>& messages) {
-      std::vector<comm::Message> result;
-      for (const schedule::Message& message : messages) {
-        const std::int64_t begin = placement_.offsets[static_cast<std::size_t>(message.buffer)];
-        result.push_back({.peer = message.peer,
-                          .data = arena_->data() + begin + message.offset_bytes,
-                          .bytes = message.bytes,
-                          .tag = exchange.tag,
-                          .announced = message.transport != schedule::Transport::moved});
-      }
-      return result;
-    };
-    transfers_.push_back(
-        comm.bind(placed(exchange.sends), placed(exchange.receives), schedule::name_of(exchange.kind)));
+    for (const schedule::Round& round : exchange.rounds) {
+      if (round.collective) groups.push_back({schedule::name_of(exchange.kind), round.collective->ranks});
+    }
+  }
+  comm_.join_groups(std::move(groups));
+  for (const schedule::Exchange& exchange : schedule_.exchanges) {
+    std::vector<comm::Round> rounds;
+    for (const schedule::Round& round : exchange.rounds) rounds.push_back(placed(round, exchange.tag));
+    transfers_.push_back(comm_.bind(rounds, schedule::name_of(exchange.kind)));
   }
 }
 
@@ -99,6 +136,7 @@ void Engine::connect() {
         arguments_[step][i] = const_cast<std::byte*>(shared_->kept(arguments[i]));
     }
   }
+  bind_messages();
 }
 
 void Engine::execute(std::size_t step, const kernels::Context& context) {

@@ -53,7 +53,9 @@ class Engine {
   [[nodiscard]] std::span<const double> losses() const { return losses_; }
 
  private:
-  void bind_messages(comm::Comm& comm);
+  [[nodiscard]] std::byte* address(const schedule::Piece& piece) const;
+  [[nodiscard]] comm::Round placed(const schedule::Round& round, int tag) const;
+  void bind_messages();
   void connect();
   void execute(std::size_t step, const kernels::Context& context);
   bool poll(std::size_t step);
@@ -70,7 +72,7 @@ class Engine {
   std::unique_ptr<SharedMemory> shared_;
   std::vector<std::vector<void*>> arguments_;  ///< per step
   std::vector<void*> scratch_;                 ///< per step
-  bool connected_ = false;                     ///< shared_ is: before the first run
+  bool connected_ = false;                     ///< to other ranks: before the first run
   std::vector<double> losses_;
   std::int64_t waited_ns_ = 0;
 };

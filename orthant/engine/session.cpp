@@ -8,6 +8,7 @@
 #include "orthant/engine/parameter_order.hpp"
 #include "orthant/model/init.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace orthant::engine {
@@ -21,6 +22,25 @@ plan::Plan with_kernels(const model::Graph& graph, const plan::Plan& plan, comm:
   return choose_kernels(graph, plan, options.lowering, comm, kernels);
 }
 
+/// The machines of the job; larger ones count as several of at most so many ranks.
+plan::Machines machines_of(const comm::Comm& comm, int most_ranks) {
+  std::vector<int> counts;
+  for (int left : comm.ranks_per_machine()) {
+    for (; most_ranks > 0 && left > most_ranks; left -= most_ranks) counts.push_back(most_ranks);
+    counts.push_back(left);
+  }
+  return plan::Machines(counts);
+}
+
+/// True if this rank can open the memory of all ranks of its machine.
+bool shares_memory(const comm::Comm& comm, const plan::Machines& machines) {
+  const std::vector<int> sharing = comm.sharing_ranks();
+  const tensor::Range here = machines.neighbours(comm.rank());
+  for (std::int64_t rank = here.lo; rank < here.hi; ++rank)
+    if (std::find(sharing.begin(), sharing.end(), rank) == sharing.end()) return false;
+  return true;
+}
+
 }  // namespace
 
 Session::Session(model::Graph graph, const plan::Plan& plan, comm::Comm& comm, const SessionOptions& options)
@@ -32,7 +52,8 @@ Session::Session(model::Graph graph, const plan::Plan& plan, comm::Comm& comm, c
   engine_ = comm::agree(comm, [&] {
     schedule::LowerOptions lowering = options.lowering;
     lowering.needs = kernel_needs(options.threads);
-    lowering.sharing_ranks = comm.sharing_ranks();
+    lowering.machines = machines_of(comm, plan_.exchanges.most_ranks_per_machine);
+    lowering.shares_memory = shares_memory(comm, lowering.machines);
     return std::make_unique<Engine>(schedule::lower(graph_, plan_, comm.rank(), lowering), comm,
                                     EngineOptions{.threads = options.threads, .before_allocation = check});
   });

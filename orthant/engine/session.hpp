@@ -13,7 +13,7 @@
 namespace orthant::engine {
 
 struct SessionOptions {
-  schedule::LowerOptions lowering{};  ///< but for what this machine says: `needs` and `sharing_ranks`
+  schedule::LowerOptions lowering{};  ///< but for what the machines say: `needs`, `machines`, `shares_memory`
   int threads = 1;                    ///< of this rank
   ChooseOptions kernels{};            ///< for the choices that the plan leaves open; its `threads` are not looked at
   std::int64_t other_bytes = 0;       ///< memory that must be available besides the arena

@@ -43,15 +43,11 @@ SharedMemory::SharedMemory(const schedule::Schedule& schedule, const schedule::P
 std::vector<int> SharedMemory::peers() const {
   std::set<int> ranks;
   for (const schedule::Exchange& exchange : schedule_.exchanges) {
-    for (const auto* messages : {&exchange.sends, &exchange.receives}) {
-      for (const schedule::Message& message : *messages) {
-        if (message.transport == Transport::in_place) ranks.insert(message.peer);
-      }
-    }
+    schedule::for_each_message(exchange, [&](const schedule::Message& message, bool /*is_receive*/) {
+      if (message.transport == Transport::in_place) ranks.insert(message.peer);
+    });
   }
-  for (const schedule::Bucket& bucket : schedule_.buckets) {
-    if (bucket.common) ranks.insert(bucket.holders.begin(), bucket.holders.end());
-  }
+  for (const schedule::Bucket& bucket : schedule_.buckets) ranks.insert(bucket.common.begin(), bucket.common.end());
   ranks.erase(comm_.rank());
   return {ranks.begin(), ranks.end()};
 }
@@ -70,16 +66,16 @@ SharedPages::Place SharedMemory::place_of(std::span<const std::byte> memory) con
 SharedMemory::Entries SharedMemory::entries_for(int peer) const {
   Entries entries;
   for (const schedule::Exchange& exchange : schedule_.exchanges) {
-    for (const schedule::Message& message : exchange.sends) {
-      if (message.peer != peer || message.transport != Transport::in_place) continue;
+    schedule::for_each_message(exchange, [&](const schedule::Message& message, bool is_receive) {
+      if (is_receive || message.peer != peer || message.transport != Transport::in_place) return;
       const std::byte* data = arena_ + placement_.offsets[static_cast<std::size_t>(message.buffer)];
       entries.push_back(
           {exchange.tag, place_of({data + message.offset_bytes, static_cast<std::size_t>(message.bytes)})});
-    }
+    });
   }
   for (const schedule::Bucket& bucket : schedule_.buckets) {
-    const bool concerns = std::find(bucket.holders.begin(), bucket.holders.end(), peer) != bucket.holders.end();
-    if (bucket.common && concerns && bucket.holders.front() == comm_.rank())
+    const bool concerns = std::find(bucket.common.begin(), bucket.common.end(), peer) != bucket.common.end();
+    if (concerns && bucket.common.front() == comm_.rank())
       entries.push_back({bucket.tag, place_of(common_pages(bucket))});
   }
   return entries;
@@ -94,13 +90,13 @@ void SharedMemory::take(int peer, const Entries& entries) {
     return found->place;
   };
   for (const schedule::Exchange& exchange : schedule_.exchanges) {
-    for (const schedule::Message& message : exchange.receives) {
-      if (message.peer == peer && message.transport == Transport::in_place)
+    schedule::for_each_message(exchange, [&](const schedule::Message& message, bool is_receive) {
+      if (is_receive && message.peer == peer && message.transport == Transport::in_place)
         views_.emplace(message.buffer, comm_.view(peer, place(exchange.tag)));
-    }
+    });
   }
   for (const schedule::Bucket& bucket : schedule_.buckets) {
-    if (!bucket.common || bucket.holders.front() != peer) continue;
+    if (bucket.common.empty() || bucket.common.front() != peer) continue;
     const std::span<std::byte> mine = common_pages(bucket);
     comm_.map(peer, place(bucket.tag), mine);
     pages_->give_back(place_of(mine));

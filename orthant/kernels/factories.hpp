@@ -26,11 +26,11 @@ namespace orthant::kernels::elementwise {
 std::unique_ptr<Primitive> make_activation(const model::ActivationTask& task, int threads);
 std::unique_ptr<Primitive> make_softmax(const model::SoftmaxTask& task, int threads);
 std::unique_ptr<Primitive> make_copy(const model::CopyTask& task, int threads);
+std::unique_ptr<Primitive> make_copy_pieces(const model::CopyPiecesTask& task, int threads);
 std::unique_ptr<Primitive> make_fill(const model::FillTask& task, int threads);
 std::unique_ptr<Primitive> make_add(const model::AddTask& task, int threads);
 std::unique_ptr<Primitive> make_dropout(const model::DropoutTask& task, int threads);
 std::unique_ptr<Primitive> make_bias_gradient(const model::BiasGradientTask& task, int threads);
-std::unique_ptr<Primitive> make_sum(const model::SumTask& task);
 std::unique_ptr<Primitive> make_update(const model::UpdateTask& task, int threads);
 }  // namespace orthant::kernels::elementwise
 

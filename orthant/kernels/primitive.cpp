@@ -18,13 +18,13 @@ struct Factory {
   auto operator()(const model::ActivationTask& task) const { return elementwise::make_activation(task, threads); }
   auto operator()(const model::SoftmaxTask& task) const { return elementwise::make_softmax(task, threads); }
   auto operator()(const model::CopyTask& task) const { return elementwise::make_copy(task, threads); }
+  auto operator()(const model::CopyPiecesTask& task) const { return elementwise::make_copy_pieces(task, threads); }
   auto operator()(const model::FillTask& task) const { return elementwise::make_fill(task, threads); }
   auto operator()(const model::AddTask& task) const { return elementwise::make_add(task, threads); }
   auto operator()(const model::DropoutTask& task) const { return elementwise::make_dropout(task, threads); }
   auto operator()(const model::BiasGradientTask& task) const { return elementwise::make_bias_gradient(task, threads); }
   auto operator()(const model::LossSumsTask& task) const { return loss::make_loss_sums(task, threads); }
   auto operator()(const model::LossTask& task) const { return loss::make_loss(task, threads); }
-  auto operator()(const model::SumTask& task) const { return elementwise::make_sum(task); }
   auto operator()(const model::UpdateTask& task) const { return elementwise::make_update(task, threads); }
 };
 

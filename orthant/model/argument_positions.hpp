@@ -75,9 +75,6 @@ inline constexpr Position src{0, "src"}, dst{1, "dst"};
 namespace fill {
 inline constexpr Position dst{0, "dst"};
 }
-namespace sum {
-inline constexpr Position src{0, "src"}, dst{1, "dst"};
-}
 namespace add {
 inline constexpr Position a{0, "a"}, b{1, "b"}, dst{2, "dst"};
 }
@@ -96,10 +93,10 @@ inline constexpr Position output{0, "output"}, target{1, "target"}, sums{2, "sum
     loss{4, "loss"};
 }
 
-/// What has arrived from others follows from `arrived` on.
+/// What others keep follows from `kept` on.
 namespace update {
 inline constexpr Position weights{0, "weights"}, gradient{1, "gradient"}, state0{2, "state0"}, state1{3, "state1"},
-    arrived{4, "arrived"};
+    arrived{4, "arrived"}, kept{5, "kept"};
 }
 
 }  // namespace at

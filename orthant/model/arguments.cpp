@@ -206,6 +206,15 @@ List list_of(const CopyTask& task) {
           {at::copy::dst, write_or_add(task.accumulate), task.dst, float32, required, true}};
 }
 
+/// Every piece is an entry of its own.
+List list_of(const CopyPiecesTask& task) {
+  List list;
+  for (const CopyPiecesTask::Piece& piece : task.pieces) list.push_back({at::copy::src, read, piece.src});
+  for (const CopyPiecesTask::Piece& piece : task.pieces)
+    list.push_back({at::copy::dst, write_or_add(task.accumulate), piece.dst});
+  return list;
+}
+
 List list_of(const FillTask& task) { return {{at::fill::dst, write, task.dst}}; }
 
 List list_of(const AddTask& task) {
@@ -242,11 +251,6 @@ List list_of(const LossTask& task) {
           {at::loss, write, items(static_cast<std::int64_t>(task.loss.terms.size()) + 1), float64}};
 }
 
-List list_of(const SumTask& task) {
-  return {{at::sum::src, read, items(base::checked_mul(task.parts, task.count)), float64},
-          {at::sum::dst, write, items(task.count), float64}};
-}
-
 List list_of(const UpdateTask& task) {
   namespace at = at::update;
   const Layout all = items(task.count);
@@ -255,8 +259,10 @@ List list_of(const UpdateTask& task) {
             {at::gradient, read, all},
             {at::state0, update, all, float32, required_if(states > 0)},
             {at::state1, update, all, float32, required_if(states > 1)}};
-  for (std::size_t i = 0; i < static_cast<std::size_t>(task.arrived); ++i)
-    list.push_back({{at::arrived + i, at::arrived.name}, read, all});
+  list.push_back(
+      {at::arrived, read, items(base::checked_mul(task.arrived, task.count)), float32, required_if(task.arrived > 0)});
+  for (std::size_t i = 0; i < static_cast<std::size_t>(task.kept); ++i)
+    list.push_back({{at::kept + i, at::kept.name}, read, all});
   return list;
 }
 
@@ -266,12 +272,17 @@ std::vector<Argument> arguments(const Task& task) {
   List list = std::visit([](const auto& one) { return list_of(one); }, task);
   for (std::size_t i = 0; i < list.size(); ++i) {
     Argument& argument = list[i];
-    assert(argument.position == i);
+    assert(i == 0 || list[i - 1].position <= argument.position);
     if (argument.items > 0 || tensor::is_given(argument.touched)) continue;
     argument.touched = argument.layout;
     argument.items = tensor::volume(argument.layout.extents);
   }
   return list;
+}
+
+std::size_t argument_count(const Task& task) {
+  const std::vector<Argument> list = arguments(task);
+  return list.empty() ? 0 : list.back().position + 1;
 }
 
 std::int64_t bytes_of(ItemType type) {

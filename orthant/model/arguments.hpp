@@ -30,8 +30,11 @@ struct Argument {
   std::int64_t items = 0;
 };
 
-/// The arguments of a task, in order.
+/// The arguments of a task, in the order of their positions. Where a task touches several boxes of one argument, each
+/// has an entry.
 std::vector<Argument> arguments(const Task& task);
+/// How many arguments a task takes.
+std::size_t argument_count(const Task& task);
 
 /// One past the last item of a layout; 0 without items.
 std::int64_t end_of(const tensor::Layout& layout);

@@ -96,6 +96,13 @@ std::string text_of(const CopyTask& task) {
                      flag("accumulate", task.accumulate));
 }
 
+std::string text_of(const CopyPiecesTask& task) {
+  std::string text = "copy_pieces";
+  for (const CopyPiecesTask::Piece& piece : task.pieces)
+    text += fmt::format(" src {} dst {}", text_of(piece.src), text_of(piece.dst));
+  return text + flag("accumulate", task.accumulate);
+}
+
 std::string text_of(const FillTask& task) { return fmt::format("fill dst {}", text_of(task.dst)); }
 
 std::string text_of(const AddTask& task) {
@@ -118,14 +125,12 @@ std::string text_of(const LossTask& task) {
   return fmt::format("loss{} output {}", text_of(task.loss), text_of(task.output));
 }
 
-std::string text_of(const SumTask& task) { return fmt::format("sum parts {} count {}", task.parts, task.count); }
-
 std::string text_of(const UpdateTask& task) {
   const Optimizer& optimizer = task.optimizer;
   const bool sgd = optimizer.kind == OptimizerKind::sgd;
-  return fmt::format("update {} count {} arrived {}{}{}{}", name_of(optimizer.kind), task.count, task.arrived,
-                     flag("momentum", sgd && optimizer.momentum != 0), flag("nesterov", sgd && optimizer.nesterov),
-                     flag("weight_decay", optimizer.weight_decay != 0));
+  return fmt::format("update {} count {} arrived {} kept {}{}{}{}", name_of(optimizer.kind), task.count, task.arrived,
+                     task.kept, flag("momentum", sgd && optimizer.momentum != 0),
+                     flag("nesterov", sgd && optimizer.nesterov), flag("weight_decay", optimizer.weight_decay != 0));
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ struct Flops {
   std::int64_t operator()(const ActivationTask&) const { return 0; }
   std::int64_t operator()(const SoftmaxTask&) const { return 0; }
   std::int64_t operator()(const CopyTask&) const { return 0; }
+  std::int64_t operator()(const CopyPiecesTask&) const { return 0; }
   std::int64_t operator()(const FillTask&) const { return 0; }
-  std::int64_t operator()(const SumTask&) const { return 0; }
   std::int64_t operator()(const AddTask&) const { return 0; }
   std::int64_t operator()(const DropoutTask&) const { return 0; }
   std::int64_t operator()(const BiasGradientTask&) const { return 0; }

@@ -159,15 +159,20 @@ struct CopyTask {
   tensor::Layout src{}, dst{};
 };
 
+/// Copies of boxes, one after the other: dst = src or dst += src for each piece. What is packed for messages, and what
+/// is unpacked of them.
+///   src, dst
+struct CopyPiecesTask {
+  struct Piece {
+    tensor::Layout src{}, dst{};
+  };
+  bool accumulate = false;
+  std::vector<Piece> pieces{};
+};
+
 /// dst = 0.      dst
 struct FillTask {
   tensor::Layout dst{};
-};
-
-/// dst[i] = sum over parts p of src[p][i], in the order of p, all in double.      src (parts x count), dst (count)
-struct SumTask {
-  int parts = 1;
-  std::int64_t count = 0;
 };
 
 /// dst = a + b.      a, b, dst (may be in place)
@@ -228,18 +233,18 @@ struct Optimizer {
 /// Numbers kept per parameter: 0 for plain SGD, 1 with momentum, 2 for Adam.
 int state_count(const Optimizer& optimizer);
 
-/// One optimizer step on `count` items, as PyTorch defines it. The gradient is the sum of this rank's and of those that
-/// have arrived from others, in order.
-///   weights, gradient, state0 (or null), state1 (or null), then what arrived from each
+/// One optimizer step on `count` items, as PyTorch defines it. The gradient is the sum of this rank's and of those of
+/// others, in order: first those that have arrived, then those that others keep.
+///   weights, gradient, state0 (or null), state1 (or null), arrived (parts x count; null without), then each kept one
 struct UpdateTask {
   Optimizer optimizer;
   std::int64_t count = 0;
-  int arrived = 0;
+  int arrived = 0, kept = 0;
 };
 
 using Task = std::variant<ConvTask, PrepareWeightsTask, DenseTask, PoolTask, NormSumsTask, NormTask, ActivationTask,
-                          SoftmaxTask, CopyTask, FillTask, AddTask, DropoutTask, BiasGradientTask, LossSumsTask,
-                          LossTask, SumTask, UpdateTask>;
+                          SoftmaxTask, CopyTask, CopyPiecesTask, FillTask, AddTask, DropoutTask, BiasGradientTask,
+                          LossSumsTask, LossTask, UpdateTask>;
 
 /// Floating-point operations of a task (a multiply-add is two): convolutions and dense layers exactly, the rest
 /// as zero.

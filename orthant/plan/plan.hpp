@@ -48,10 +48,39 @@ struct NodePlan {
   bool operator==(const NodePlan&) const = default;
 };
 
+/// How the ranks of a group come to a result that all of them contribute to.
+enum class Form {
+  direct,     ///< every rank sends to every other: one round
+  recursive,  ///< halving and doubling: as many rounds as the number of ranks has factors
+  ring,       ///< each rank sends to the next, in as many rounds as there are others; only for buckets
+  mpi         ///< the collectives of MPI, whose sums have the order that the library chooses
+};
+const char* name_of(Form form);
+
+/// The form of the exchanges of one sort: direct in small groups, another one in larger ones.
+struct GroupForm {
+  Form form = Form::recursive;
+  int direct_up_to = 4;  ///< ranks
+  /// The form for a group of so many ranks.
+  [[nodiscard]] Form of(int ranks) const { return ranks <= direct_up_to ? Form::direct : form; }
+  bool operator==(const GroupForm&) const = default;
+};
+
+struct ExchangeForms {
+  GroupForm sums{.direct_up_to = 8};  ///< statistics and losses: few numbers that every rank wants at once
+  GroupForm buckets{};  ///< gradients, whose sum is scattered over the holders, and weights, which are gathered
+  /// First among the ranks of each machine, then among those of all machines that have the same place on theirs.
+  bool two_levels = true;
+  /// Machines with more ranks count as several: a way to try on one machine what happens between many. 0: any number.
+  int most_ranks_per_machine = 0;
+  bool operator==(const ExchangeForms&) const = default;
+};
+
 /// Who owns what and computes what: one entry per node of the graph, in its order.
 struct Plan {
   int ranks = 1;
   int micro_batches = 1;  ///< the mini-batch goes through the network in so many pieces
+  ExchangeForms exchanges{};
   std::vector<NodePlan> nodes;
   bool operator==(const Plan&) const = default;
 };

@@ -2,7 +2,7 @@
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
 #include "orthant/base/nearest.hpp"
-#include "orthant/plan/plan.hpp"
+#include "orthant/plan/exchange_forms.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,9 @@ using json = base::Json;
 constexpr int format_version = 1;
 constexpr int most_ranks = 1 << 20;
 
-const std::array<std::string, 5> plan_keys{"format", "version", "ranks", "micro_batches", "nodes"};
+const std::array<std::string, 6> plan_keys{"format", "version", "ranks", "micro_batches", "exchanges", "nodes"};
+const std::array<std::string, 4> exchange_keys{"sums", "buckets", "levels", "most_ranks_per_machine"};
+const std::array<std::string, 2> group_form_keys{"form", "direct_up_to"};
 const std::array<std::string, 9> node_keys{"node",  "grid",       "first_rank", "algorithm", "channel_parts",
                                            "stage", "statistics", "kernels",    "kernel"};
 const std::array<std::string, 4> choice_keys{"algorithm", "seconds", "scratch_bytes", "prepare_weights"};
@@ -167,6 +169,49 @@ NodePlan node_from(const json& entry, const std::string& origin) {
   return node;
 }
 
+GroupForm group_form_from(const json& object, const std::string& where, GroupForm form, bool is_bucket) {
+  if (!object.is_object()) fail(Exit::bad_data, R"({}: must be an object such as {{"form": "recursive"}})", where);
+  const Fields fields{object, where};
+  fields.allow(group_form_keys);
+  if (object.contains("form")) {
+    const json& name = object["form"];
+    form.form = form_from(name.is_string() ? name.get<std::string>() : name.dump(), where, is_bucket);
+  }
+  form.direct_up_to = fields.number_or("direct_up_to", 0, form.direct_up_to);
+  return form;
+}
+
+ExchangeForms exchange_forms_from(const Fields& plan) {
+  ExchangeForms forms;
+  if (!plan.object.contains("exchanges")) return forms;
+  const json& object = plan.object.at("exchanges");
+  const std::string where = plan.where + ": exchanges";
+  if (!object.is_object()) fail(Exit::bad_data, "{}: must be an object with 'sums', 'buckets' or 'levels'", where);
+  const Fields fields{object, where};
+  fields.allow(exchange_keys);
+  if (object.contains("sums")) forms.sums = group_form_from(object["sums"], where + ": sums", forms.sums, false);
+  if (object.contains("buckets"))
+    forms.buckets = group_form_from(object["buckets"], where + ": buckets", forms.buckets, true);
+  const int levels = fields.number_or("levels", 1, 2);
+  if (levels > 2) fail(Exit::bad_data, "{}: 'levels' is {}; it is 1 or 2", where, levels);
+  forms.two_levels = levels == 2;
+  forms.most_ranks_per_machine = fields.number_or("most_ranks_per_machine", 0, 0);
+  return forms;
+}
+
+json to_json(const GroupForm& form) { return {{"form", name_of(form.form)}, {"direct_up_to", form.direct_up_to}}; }
+
+/// Without what is default.
+json to_json(const ExchangeForms& forms) {
+  const ExchangeForms usual;
+  json object = json::object();
+  if (forms.sums != usual.sums) object["sums"] = to_json(forms.sums);
+  if (forms.buckets != usual.buckets) object["buckets"] = to_json(forms.buckets);
+  if (forms.two_levels != usual.two_levels) object["levels"] = forms.two_levels ? 2 : 1;
+  if (forms.most_ranks_per_machine != 0) object["most_ranks_per_machine"] = forms.most_ranks_per_machine;
+  return object;
+}
+
 json to_json(const KernelChoices& choices) {
   json object = json::object();
   for (const model::Pass pass : model::all_passes) {
@@ -206,6 +251,7 @@ json to_json(const NodePlan& node) {
 std::string to_json(const Plan& plan) {
   json document{{"format", "orthant-plan"}, {"version", format_version}, {"ranks", plan.ranks}};
   if (plan.micro_batches != 1) document["micro_batches"] = plan.micro_batches;
+  if (json forms = to_json(plan.exchanges); !forms.empty()) document["exchanges"] = std::move(forms);
   document["nodes"] = json::array();
   for (const NodePlan& node : plan.nodes) document["nodes"].push_back(to_json(node));
   return document.dump(2);
@@ -224,6 +270,7 @@ Plan from_json(const std::string& text, const std::string& origin) {
   fields.allow(plan_keys);
   Plan plan{.ranks = fields.required("ranks"), .nodes = {}};
   plan.micro_batches = fields.number_or("micro_batches", 1, 1);
+  plan.exchanges = exchange_forms_from(fields);
   const auto nodes = document.find("nodes");
   if (nodes == document.end() || !nodes->is_array()) fail(Exit::bad_data, "{}: 'nodes' must be a list", origin);
   for (const json& entry : *nodes) plan.nodes.push_back(node_from(entry, origin));

@@ -1,10 +1,13 @@
 #include "orthant/plan/share.hpp"
 
 #include "orthant/base/checked.hpp"
+#include "orthant/base/one_of.hpp"
 #include "orthant/model/traits.hpp"
 #include "orthant/tensor/window_boxes.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace orthant::plan {
 namespace {
@@ -14,91 +17,61 @@ using tensor::Dim;
 using tensor::Range;
 using Boxes = std::vector<Box>;
 
-/// The sum over src channels cut over ranks: part `channel` of `channel_parts`, and the filters `filters` for it.
-struct ChannelCut {
-  Range filters;
-  std::vector<Range> channels;
+bool is_empty(const Range& range) { return range.lo >= range.hi; }
+
+/// Where a part that computes nothing reads: after all cells, so that ranges rise with the coordinate.
+Range nothing_of(std::int64_t extent) { return {extent, extent}; }
+
+/// What is read of a source along a spatial dim for a range of dst that is not empty.
+struct SpatialReading {
+  Dim dim;
+  Range range;
+  const tensor::Shape& src;
+  const tensor::Shape& dst;
+
+  Range operator()(const model::UnderWindow& map) const { return tensor::cells_read(map.window, dim, range, src, dst); }
+  Range operator()(const model::UnderTransposedWindow& map) const {
+    return tensor::cells_reading(map.window, dim, range, src);
+  }
+  template <base::OneOf<model::WholeSpace, model::FlattenedChannels> Map>
+  Range operator()(const Map&) const {
+    return {0, src[dim]};
+  }
+  template <base::OneOf<model::NoSource, model::SameCells, model::ConcatenatedChannels> Map>
+  Range operator()(const Map&) const {
+    return range;
+  }
 };
 
-/// Finds what a rank reads of the sources for what it computes.
-struct Reading {
+/// What is read of a source's channels for a range of dst's.
+struct ChannelReading {
+  Range range;
   const model::Graph& graph;
-  int index;
-  Share& share;
+  const model::Node& node;
+  std::size_t source;
 
-  [[nodiscard]] const model::Node& node() const { return graph.nodes[static_cast<std::size_t>(index)]; }
-  [[nodiscard]] const tensor::Shape& src(std::size_t i = 0) const {
-    return graph.nodes[static_cast<std::size_t>(node().srcs[i])].shape;
+  [[nodiscard]] const tensor::Shape& src(std::size_t i) const {
+    return graph.nodes[static_cast<std::size_t>(node.srcs[i])].shape;
   }
 
-  void operator()(const model::NoSource&) const {}
-  void operator()(const model::SameCells&) const { share.sources.assign(node().srcs.size(), {share.computed}); }
-  void operator()(const model::UnderWindow& map) const {
-    share.sources = {{tensor::cells_read(map.window, share.computed, src(), node().shape)}};
+  Range operator()(const model::FlattenedChannels&) const {
+    const std::int64_t pixels = src(source).d * src(source).h * src(source).w;
+    return {range.lo / pixels, range.hi / pixels};
   }
-  void operator()(const model::UnderTransposedWindow& map) const {
-    share.sources = {{tensor::cells_reading(map.window, share.computed, src())}};
-  }
-  void operator()(const model::WholeSpace&) const { share.sources = {{all_space(share.computed[Dim::c])}}; }
-  void operator()(const model::FlattenedChannels&) const {
-    const std::int64_t pixels = src().d * src().h * src().w;
-    share.sources = {{all_space({share.computed.lo.c / pixels, share.computed.hi.c / pixels})}};
-  }
-  void operator()(const model::ConcatenatedChannels&) const {
+  Range operator()(const model::ConcatenatedChannels&) const {
     std::int64_t first = 0;
-    for (std::size_t i = 0; i < node().srcs.size(); ++i) {
-      const std::int64_t channels = src(i).c;
-      Box box = share.computed;
-      box.lo.c = std::clamp<std::int64_t>(box.lo.c - first, 0, channels);
-      box.hi.c = std::clamp<std::int64_t>(box.hi.c - first, 0, channels);
-      share.sources.push_back({box});
-      first += channels;
-    }
+    for (std::size_t i = 0; i < source; ++i) first += src(i).c;
+    const std::int64_t channels = src(source).c;
+    return {std::clamp<std::int64_t>(range.lo - first, 0, channels),
+            std::clamp<std::int64_t>(range.hi - first, 0, channels)};
   }
-
-  [[nodiscard]] Box all_space(const Range& channels) const {
-    Box box = tensor::whole(src());
-    box.set(Dim::n, share.computed[Dim::n]);
-    box.set(Dim::c, channels);
-    return box;
+  template <base::OneOf<model::NoSource, model::SameCells, model::UnderWindow, model::UnderTransposedWindow,
+                        model::WholeSpace>
+                Map>
+  Range operator()(const Map&) const {
+    return range;
   }
 };
-
-ChannelCut cut_of(const Plan& plan, const model::Graph& graph, int index, int rank, std::int64_t groups) {
-  const NodePlan& entry = plan.nodes[static_cast<std::size_t>(index)];
-  const model::Node& node = graph.nodes[static_cast<std::size_t>(index)];
-  const std::int64_t channels = graph.nodes[static_cast<std::size_t>(node.srcs.front())].shape.c;
-  const tensor::Distribution dst = distribution(plan, graph, index);
-  const int at = tensor::coordinates(dst.grid, rank - dst.first_rank).c;
-  if (groups > 1) {
-    const Range filters = tensor::block(dst, Dim::c, at);
-    const std::int64_t per_group = node.shape.c / groups;
-    return {filters, {{filters.lo / per_group * (channels / groups), filters.hi / per_group * (channels / groups)}}};
-  }
-  const int sums = entry.channel_parts;
-  const int first = at / sums * sums;
-  ChannelCut cut{.filters = {tensor::block(dst, Dim::c, first).lo, tensor::block(dst, Dim::c, first + sums - 1).hi},
-                 .channels = {}};
-  if (sums == 1) {
-    cut.channels.push_back({0, channels});
-    return cut;
-  }
-  for (int block = at % sums; block < dst.grid.c; block += sums) {
-    cut.channels.push_back(
-        {tensor::block_begin(channels, dst.grid.c, block), tensor::block_begin(channels, dst.grid.c, block + 1)});
-  }
-  return cut;
-}
-
-/// The box once with each of the channel ranges.
-Boxes with_channels(Box box, const std::vector<Range>& ranges) {
-  Boxes boxes;
-  for (const Range& channels : ranges) {
-    box.set(Dim::c, channels);
-    boxes.push_back(box);
-  }
-  return boxes;
-}
 
 std::int64_t length(const std::vector<Range>& ranges) {
   std::int64_t sum = 0;
@@ -108,36 +81,110 @@ std::int64_t length(const std::vector<Range>& ranges) {
 
 }  // namespace
 
-Share share_of(const Plan& plan, const model::Graph& graph, int node, int rank) {
-  const tensor::Distribution dst = distribution(plan, graph, node);
-  Share share{.owned = tensor::owned_box(dst, rank), .computed = {}, .sources = {}};
-  const model::Node& entry = graph.nodes[static_cast<std::size_t>(node)];
-  if (!tensor::takes_part(dst, rank)) {
-    share.sources.resize(entry.srcs.size());
-    return share;
+NodeCut::NodeCut(const Plan& plan, const model::Graph& graph, int node)
+    : graph_(&graph),
+      node_(node),
+      channel_parts_(plan.nodes[static_cast<std::size_t>(node)].channel_parts),
+      traits_(model::traits_of(graph.nodes[static_cast<std::size_t>(node)].op)),
+      dst_(distribution(plan, graph, node)) {}
+
+const tensor::Shape& NodeCut::src(std::size_t source) const {
+  return graph_->nodes[static_cast<std::size_t>(node().srcs[source])].shape;
+}
+
+NodeCut::ChannelCut NodeCut::channel_cut(int coordinate) const {
+  const std::int64_t channels = src(0).c;
+  const std::int64_t groups = traits_.contraction.value().groups;
+  if (groups > 1) {
+    const Range filters = tensor::block(dst_, Dim::c, coordinate);
+    const std::int64_t per_group = node().shape.c / groups;
+    return {filters, {{filters.lo / per_group * (channels / groups), filters.hi / per_group * (channels / groups)}}};
   }
-  // A rank without filters of its own still adds up its channels for the others of its group.
-  const tensor::Grid at = tensor::coordinates(dst.grid, rank - dst.first_rank);
-  for (const Dim dim : tensor::all_dims) share.computed.set(dim, tensor::block(dst, dim, at[dim]));
-  const model::OpTraits traits = model::traits_of(entry.op);
-  ChannelCut cut;
-  if (traits.contraction) {
-    cut = cut_of(plan, graph, node, rank, traits.contraction->groups);
-    share.computed.set(Dim::c, cut.filters);
+  const int sums = channel_parts_;
+  const int first = coordinate / sums * sums;
+  ChannelCut cut{.filters = {tensor::block(dst_, Dim::c, first).lo, tensor::block(dst_, Dim::c, first + sums - 1).hi},
+                 .channels = {}};
+  if (sums == 1) {
+    cut.channels.push_back({0, channels});
+    return cut;
   }
-  if (tensor::is_empty(share.computed)) {
-    share.computed = {};
-    share.sources.assign(entry.srcs.size(), {});
-    return share;
+  for (int block = coordinate % sums; block < dst_.grid.c; block += sums) {
+    cut.channels.push_back(
+        {tensor::block_begin(channels, dst_.grid.c, block), tensor::block_begin(channels, dst_.grid.c, block + 1)});
   }
-  std::visit(Reading{graph, node, share}, traits.reads);
-  if (traits.contraction) share.sources = {with_channels(share.sources.front().front(), cut.channels)};
-  for (Boxes& boxes : share.sources) std::erase_if(boxes, [](const Box& box) { return tensor::is_empty(box); });
+  return cut;
+}
+
+/// A rank without filters of its own still adds up its channels for the others of its group.
+Range NodeCut::computed(Dim dim, int coordinate) const {
+  if (dim == Dim::c && traits_.contraction) return channel_cut(coordinate).filters;
+  return tensor::block(dst_, dim, coordinate);
+}
+
+Range NodeCut::read_along(std::size_t source, Dim dim, int coordinate) const {
+  const Range range = computed(dim, coordinate);
+  if (is_empty(range)) return nothing_of(src(source)[dim]);
+  if (dim == Dim::n) return range;
+  return std::visit(
+      [&](const auto& map) {
+        return SpatialReading{dim, range, src(source), node().shape}(map);
+      },
+      traits_.reads);
+}
+
+std::vector<Range> NodeCut::channels_read(std::size_t source, int coordinate) const {
+  std::vector<Range> channels;
+  if (traits_.contraction) {
+    ChannelCut cut = channel_cut(coordinate);
+    if (!is_empty(cut.filters)) channels = std::move(cut.channels);
+  } else {
+    const Range range = computed(Dim::c, coordinate);
+    if (!is_empty(range))
+      channels.push_back(std::visit(
+          [&](const auto& map) {
+            return ChannelReading{range, *graph_, node(), source}(map);
+          },
+          traits_.reads));
+  }
+  std::erase_if(channels, [](const Range& range) { return is_empty(range); });
+  return channels;
+}
+
+tensor::Demand NodeCut::reading(std::size_t source) const {
+  return {.grid = dst_.grid,
+          .first_rank = dst_.first_rank,
+          .along = [this, source](Dim dim, int coordinate) { return read_along(source, dim, coordinate); },
+          .channels = [this, source](int coordinate) { return channels_read(source, coordinate); }};
+}
+
+tensor::Demand NodeCut::computing() const {
+  return {.grid = dst_.grid,
+          .first_rank = dst_.first_rank,
+          .along = [this](Dim dim, int coordinate) { return computed(dim, coordinate); },
+          .channels =
+              [this](int coordinate) {
+                const Range range = computed(Dim::c, coordinate);
+                return is_empty(range) ? std::vector<Range>{} : std::vector<Range>{range};
+              }};
+}
+
+Share NodeCut::share(int rank) const {
+  Share share{.owned = tensor::owned_box(dst_, rank), .computed = {}, .sources = {}};
+  share.sources.resize(node().srcs.size());
+  const std::vector<Box> computed = tensor::wanted_boxes(computing(), rank);
+  if (computed.empty()) return share;
+  share.computed = computed.front();
+  for (std::size_t i = 0; i < share.sources.size(); ++i) share.sources[i] = tensor::wanted_boxes(reading(i), rank);
   return share;
 }
 
+Share share_of(const Plan& plan, const model::Graph& graph, int node, int rank) {
+  return NodeCut(plan, graph, node).share(rank);
+}
+
 Shard shard_of(const Plan& plan, const model::Graph& graph, const model::Parameter& parameter, int rank) {
-  const tensor::Distribution dst = distribution(plan, graph, parameter.node);
+  const NodeCut node(plan, graph, parameter.node);
+  const tensor::Distribution& dst = node.dst();
   if (!tensor::takes_part(dst, rank)) return {};
   const model::OpTraits traits = model::traits_of(graph.nodes[static_cast<std::size_t>(parameter.node)].op);
   const int at = tensor::coordinates(dst.grid, rank - dst.first_rank).c;
@@ -145,7 +192,7 @@ Shard shard_of(const Plan& plan, const model::Graph& graph, const model::Paramet
   if (parameter.extents.size() == 1) return {.first = {own}, .second = {}};
 
   const std::int64_t groups = traits.contraction.value().groups;
-  const ChannelCut cut = cut_of(plan, graph, parameter.node, rank, groups);
+  const NodeCut::ChannelCut cut = node.channel_cut(at);
   const bool transposed = model::is_transposed(traits.reads);
   if (groups > 1)
     return {.first = transposed ? cut.channels : std::vector<Range>{cut.filters},
@@ -162,31 +209,32 @@ std::int64_t count(const model::Parameter& parameter, const Shard& shard) {
   return product;
 }
 
-std::vector<int> shard_holders(const Plan& plan, const model::Graph& graph, int node, int rank) {
-  const tensor::Distribution dst = distribution(plan, graph, node);
-  if (!tensor::takes_part(dst, rank)) return {};
-  const int at = tensor::coordinates(dst.grid, rank - dst.first_rank).c;
-  std::vector<int> holders;
-  for (int part = 0; part < tensor::parts(dst.grid); ++part) {
-    if (tensor::coordinates(dst.grid, part).c == at) holders.push_back(dst.first_rank + part);
-  }
-  return holders;
+tensor::RankGroup shard_holders(const Plan& plan, const model::Graph& graph, int node, int rank) {
+  return {distribution(plan, graph, node), rank, std::array{Dim::c}};
 }
 
 StatisticsGroup statistics_group(const Plan& plan, const model::Graph& graph, int node, int rank) {
   const tensor::Distribution dst = distribution(plan, graph, node);
-  const Statistics statistics = plan.nodes[static_cast<std::size_t>(node)].statistics;
-  StatisticsGroup group;
-  for (const int other : shard_holders(plan, graph, node, rank)) {
-    const bool same_samples = tensor::coordinates(dst.grid, other - dst.first_rank).n ==
-                              tensor::coordinates(dst.grid, rank - dst.first_rank).n;
-    if (statistics == Statistics::local && other != rank) continue;
-    if (statistics == Statistics::spatial && !same_samples) continue;
-    group.ranks.push_back(other);
-    const Box box = tensor::owned_box(dst, other);
-    if (!tensor::is_empty(box)) group.pixels += tensor::pixels(tensor::extents_of(box));
+  if (!tensor::takes_part(dst, rank)) return {};
+  tensor::Shape covered = dst.global;
+  covered.c = 1;
+  const auto cover_own = [&](std::initializer_list<Dim> dims) {
+    const tensor::Grid at = tensor::coordinates(dst.grid, rank - dst.first_rank);
+    for (const Dim dim : dims) {
+      const Range own = tensor::block(dst, dim, at[dim]);
+      covered[dim] = own.hi - own.lo;
+    }
+  };
+  switch (plan.nodes[static_cast<std::size_t>(node)].statistics) {
+    case Statistics::global: return {{dst, rank, std::array{Dim::c}}, tensor::volume(covered)};
+    case Statistics::spatial: {
+      cover_own({Dim::n});
+      return {{dst, rank, std::array{Dim::n, Dim::c}}, tensor::volume(covered)};
+    }
+    case Statistics::local: break;
   }
-  return group;
+  cover_own({Dim::n, Dim::d, Dim::h, Dim::w});
+  return {{dst, rank, tensor::all_dims}, tensor::volume(covered)};
 }
 
 }  // namespace orthant::plan

@@ -3,15 +3,45 @@
 #include "orthant/model/traits.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace orthant::schedule {
 namespace {
 
 using tensor::Box;
-using Boxes = std::vector<Box>;
+using tensor::Dim;
+using tensor::Range;
 
-Boxes one_box(const Box& box) { return tensor::is_empty(box) ? Boxes{} : Boxes{box}; }
+std::int64_t length(const Range& range) { return std::max<std::int64_t>(range.hi - range.lo, 0); }
+
+/// What a rank owns and wants of a tensor along one dim, in cells.
+struct Overlap {
+  std::int64_t owned = 0, wanted = 0, common = 0, both = 0;
+  auto operator<=>(const Overlap&) const = default;
+};
+
+Overlap overlap_of(const Range& owned, const Range& wanted) {
+  return {.owned = length(owned),
+          .wanted = length(wanted),
+          .common = length({std::max(owned.lo, wanted.lo), std::min(owned.hi, wanted.hi)}),
+          .both = std::max(owned.hi, wanted.hi) - std::min(owned.lo, wanted.lo)};
+}
+
+/// The coordinates whose blocks are of all sorts that there are: samples are read as they are cut, so that the first
+/// and the last part of them are enough.
+std::vector<int> telling_coordinates(Dim dim, int parts) {
+  if (dim == Dim::n) return parts > 1 ? std::vector<int>{0, parts - 1} : std::vector<int>{0};
+  std::vector<int> all(static_cast<std::size_t>(parts));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+Range around(const Range& a, const Range& b) {
+  if (a.lo >= a.hi) return b;
+  if (b.lo >= b.hi) return a;
+  return {std::min(a.lo, b.lo), std::max(a.hi, b.hi)};
+}
 
 /// Returns its argument only if the plan fits: members are made from it in order.
 const plan::Plan& verified(const plan::Plan& plan, const model::Graph& graph) {
@@ -30,7 +60,15 @@ Analysis::Analysis(const model::Graph& graph, const plan::Plan& plan, bool input
       has_stages_(std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const auto& node) { return node.stage > 0; })) {
   for (std::size_t i = 0; i < units_.size(); ++i) at(unit_of_, units_[i].out) = static_cast<int>(i);
   mark_gradients(input_gradient);
-  for (int i = 0; i < plan.micro_batches; ++i) micro_batches_.push_back(make_micro_batch(i));
+  add_micro_batches();
+}
+
+Geometry::Geometry(const model::Graph& whole, const plan::Plan& plan, std::int64_t samples)
+    : graph(whole), in_place(whole.nodes.size()), readers(whole.nodes.size()) {
+  for (model::Node& node : graph.nodes) node.shape.n = samples;
+  cuts.reserve(graph.nodes.size());
+  for (int node = 0; node < static_cast<int>(graph.nodes.size()); ++node) cuts.emplace_back(plan, graph, node);
+  loss = plan::loss_distribution(plan, graph);
 }
 
 void Analysis::mark_gradients(bool input_gradient) {
@@ -46,113 +84,119 @@ void Analysis::mark_gradients(bool input_gradient) {
   }
 }
 
-MicroBatch Analysis::make_micro_batch(int index) const {
+void Analysis::add_micro_batches() {
   const std::int64_t samples = graph_.nodes.front().shape.n;
-  MicroBatch micro_batch{
-      .index = index, .graph = graph_, .first_sample = tensor::block_begin(samples, plan_.micro_batches, index)};
-  const std::int64_t end = tensor::block_begin(samples, plan_.micro_batches, index + 1);
-  for (model::Node& node : micro_batch.graph.nodes) node.shape.n = end - micro_batch.first_sample;
-  for (int node = 0; node < static_cast<int>(graph_.nodes.size()); ++node) {
-    std::vector<plan::Share> shares;
-    shares.reserve(static_cast<std::size_t>(plan_.ranks));
-    for (int rank = 0; rank < plan_.ranks; ++rank)
-      shares.push_back(plan::share_of(plan_, micro_batch.graph, node, rank));
-    micro_batch.shares.push_back(std::move(shares));
+  for (int i = 0; i < plan_.micro_batches; ++i) {
+    const std::int64_t first = tensor::block_begin(samples, plan_.micro_batches, i);
+    const std::int64_t count = tensor::block_begin(samples, plan_.micro_batches, i + 1) - first;
+    auto known = std::find_if(geometries_.begin(), geometries_.end(),
+                              [&](const auto& one) { return one->graph.nodes.front().shape.n == count; });
+    if (known == geometries_.end()) {
+      known = geometries_.insert(geometries_.end(), std::make_unique<Geometry>(graph_, plan_, count));
+      find_storage(**known);
+    }
+    micro_batches_.push_back({.index = i, .first_sample = first, .geometry = known->get()});
   }
-  find_storage(micro_batch);
-  return micro_batch;
 }
 
-/// True if on every rank what the unit reads of a source may lie in one buffer with what the rank owns of it: the
-/// box around both has little else. This holds for halos and gathered channels, not for other cuts of the tensor.
-bool Analysis::fits_in_place(const MicroBatch& micro_batch, const Unit& unit, std::size_t source) const {
-  for (int rank = 0; rank < plan_.ranks; ++rank) {
-    const Box& owned = at(at(micro_batch.shares, unit.srcs[source]), rank).owned;
-    const auto& wanted = at(at(micro_batch.shares, unit.main), rank).sources[source];
-    if (wanted.size() > 1) return false;
-    if (wanted.empty()) continue;
-    const std::int64_t common = tensor::volume(tensor::intersection(owned, wanted.front()));
-    const std::int64_t both = tensor::volume(owned) + tensor::volume(wanted.front()) - common;
-    if (4 * tensor::volume(tensor::bounding(owned, wanted.front())) > 5 * both) return false;
+/// True if on every rank what the unit reads of a source may lie in one buffer with what the rank owns of it: both are
+/// cut alike, and the box around both has little else. This holds for halos and gathered channels.
+bool Analysis::fits_in_place(const Geometry& geometry, const Unit& unit, std::size_t source) const {
+  const tensor::Redistribution boxes = reading(geometry, unit, source);
+  const tensor::Grid& grid = boxes.held.grid;
+  if (grid != boxes.wanted.grid || boxes.held.first_rank != boxes.wanted.first_rank) return false;
+  std::array<std::vector<Overlap>, tensor::all_dims.size()> sorts;
+  for (const Dim dim : tensor::all_dims) {
+    std::vector<Overlap>& list = sorts[static_cast<std::size_t>(dim)];
+    for (const int i : telling_coordinates(dim, grid[dim])) {
+      const Range owned = tensor::block(boxes.held, dim, i);
+      const std::vector<Range> wanted =
+          dim == Dim::c ? boxes.wanted.channels(i) : std::vector<Range>{boxes.wanted.along(dim, i)};
+      if (wanted.size() > 1) return false;
+      if (!wanted.empty() && length(wanted.front()) > 0) list.push_back(overlap_of(owned, wanted.front()));
+    }
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+  const auto& [ns, cs, ds, hs, ws] = sorts;
+  for (const Overlap& n : ns) {
+    for (const Overlap& c : cs) {
+      for (const Overlap& d : ds) {
+        for (const Overlap& h : hs) {
+          for (const Overlap& w : ws) {
+            const auto product = [&](auto part) { return n.*part * c.*part * d.*part * h.*part * w.*part; };
+            // Of a rank that owns nothing, only what it wants is stored.
+            const bool owns = product(&Overlap::owned) > 0;
+            const std::int64_t apart = product(&Overlap::owned) + product(&Overlap::wanted) - product(&Overlap::common);
+            if (owns && 4 * product(&Overlap::both) > 5 * apart) return false;
+          }
+        }
+      }
+    }
   }
   return true;
 }
 
-/// Finds the box each rank keeps of each node's dst: what it owns and, around it, what readers want of others. That
-/// arrives once for all readers, so only those of one pipeline stage may read in place: ranks of a later stage would
-/// wait for it before the pass in which the others send it.
-void Analysis::find_storage(MicroBatch& micro_batch) const {
-  for (const auto& shares : micro_batch.shares) {
-    Boxes boxes;
-    boxes.reserve(shares.size());
-    for (const plan::Share& share : shares) boxes.push_back(share.owned);
-    micro_batch.stored.push_back(std::move(boxes));
-    micro_batch.filled.emplace_back(shares.size());
-    micro_batch.in_place.emplace_back();
-  }
+/// Finds what is read in place. What others send for it arrives once for all readers, so only those of one pipeline
+/// stage may: ranks of a later stage would wait for it before the pass in which the others send it.
+void Analysis::find_storage(Geometry& geometry) const {
   std::vector<int> stage_of_readers(graph_.nodes.size(), -1);
   for (const Unit& unit : units_) {
     for (std::size_t i = 0; i < at(graph_.nodes, unit.main).srcs.size(); ++i) {
       int& stage = at(stage_of_readers, unit.srcs[i]);
-      const bool fits = (stage < 0 || stage == planned(unit.main).stage) && fits_in_place(micro_batch, unit, i);
-      at(micro_batch.in_place, unit.main).push_back(fits);
+      const bool fits = (stage < 0 || stage == planned(unit.main).stage) && fits_in_place(geometry, unit, i);
+      at(geometry.in_place, unit.main).push_back(fits);
       if (!fits) continue;
       stage = planned(unit.main).stage;
-      for (int rank = 0; rank < plan_.ranks; ++rank) {
-        const auto& wanted = at(at(micro_batch.shares, unit.main), rank).sources[i];
-        if (wanted.empty()) continue;
-        Box& stored = at(at(micro_batch.stored, unit.srcs[i]), rank);
-        Box& filled = at(at(micro_batch.filled, unit.srcs[i]), rank);
-        stored = tensor::bounding(stored, wanted.front());
-        filled = tensor::bounding(filled, wanted.front());
-      }
+      at(geometry.readers, unit.srcs[i]).push_back({.node = unit.main, .source = i});
     }
   }
 }
 
-tensor::Redistribution Analysis::reading(const MicroBatch& micro_batch, const Unit& unit, std::size_t source) const {
-  const auto& held = at(micro_batch.shares, unit.srcs[source]);
-  const auto& readers = at(micro_batch.shares, unit.main);
+tensor::Redistribution Analysis::reading(const Geometry& geometry, const Unit& unit, std::size_t source) const {
+  const plan::NodeCut& reader = at(geometry.cuts, unit.main);
   // The residual of a fused sum is read where the sum is.
-  const bool residual = is_residual(unit, source);
-  return {.ranks = plan_.ranks,
-          .held = [&held](int rank) { return at(held, rank).owned; },
-          .wanted =
-              [&readers, source, residual](int rank) {
-                const plan::Share& share = at(readers, rank);
-                return residual ? one_box(share.owned) : share.sources[source];
-              }};
+  return {.held = at(geometry.cuts, unit.srcs[source]).dst(),
+          .wanted = is_residual(unit, source) ? tensor::demand_of(reader.dst()) : reader.reading(source)};
 }
 
-tensor::Redistribution Analysis::filling(const MicroBatch& micro_batch, int node) const {
-  const auto& held = at(micro_batch.shares, node);
-  const auto& filled = at(micro_batch.filled, node);
-  return {.ranks = plan_.ranks,
-          .held = [&held](int rank) { return at(held, rank).owned; },
-          .wanted = [&filled](int rank) { return one_box(at(filled, rank)); }};
+/// Readers in place are cut as the node is. Where one of them wants nothing along a dim, it counts along the others all
+/// the same: that is at most a few cells too many.
+tensor::Redistribution Analysis::filling(const Geometry& geometry, int node) {
+  std::vector<tensor::Demand> demands;
+  for (const Geometry::Reader& reader : at(geometry.readers, node))
+    demands.push_back(at(geometry.cuts, reader.node).reading(reader.source));
+  const tensor::Distribution& held = at(geometry.cuts, node).dst();
+  const auto along = [demands, held](Dim dim, int coordinate) {
+    Range all{held.global[dim], held.global[dim]};
+    for (const tensor::Demand& demand : demands) all = around(all, demand.along(dim, coordinate));
+    return all;
+  };
+  const auto channels = [demands](int coordinate) {
+    Range all;
+    for (const tensor::Demand& demand : demands) {
+      for (const Range& range : demand.channels(coordinate)) all = around(all, range);
+    }
+    return length(all) > 0 ? std::vector<Range>{all} : std::vector<Range>{};
+  };
+  return {.held = held,
+          .wanted = {.grid = held.grid, .first_rank = held.first_rank, .along = along, .channels = channels}};
 }
 
-tensor::Redistribution Analysis::partial_sums(const MicroBatch& micro_batch, int node) const {
-  const auto& shares = at(micro_batch.shares, node);
-  return {.ranks = plan_.ranks,
-          .held = [&shares](int rank) { return at(shares, rank).owned; },
-          .wanted = [&shares](int rank) { return one_box(at(shares, rank).computed); }};
+tensor::Redistribution Analysis::partial_sums(const Geometry& geometry, int node) {
+  const plan::NodeCut& cut = at(geometry.cuts, node);
+  return {.held = cut.dst(), .wanted = cut.computing()};
 }
 
-tensor::Redistribution Analysis::loss_reading(const MicroBatch& micro_batch) const {
-  const auto& shares = micro_batch.shares.back();
-  return {.ranks = plan_.ranks,
-          .held = [&shares](int rank) { return at(shares, rank).owned; },
-          .wanted = [wanted = plan::loss_distribution(plan_, micro_batch.graph)](
-                        int rank) { return one_box(tensor::owned_box(wanted, rank)); }};
+tensor::Redistribution Analysis::loss_reading(const Geometry& geometry) {
+  return {.held = geometry.cuts.back().dst(), .wanted = tensor::demand_of(geometry.loss)};
 }
 
-bool Analysis::is_local(const MicroBatch& micro_batch, const Unit& unit, std::size_t source) const {
-  const tensor::Redistribution boxes = reading(micro_batch, unit, source);
-  for (int rank = 0; rank < plan_.ranks; ++rank) {
-    if (boxes.wanted(rank) != one_box(boxes.held(rank))) return false;
-  }
-  return true;
+Box Analysis::stored_box(const Geometry& geometry, int node, int rank) {
+  Box box = tensor::owned_box(at(geometry.cuts, node).dst(), rank);
+  for (const Box& wanted : tensor::wanted_boxes(filling(geometry, node).wanted, rank))
+    box = tensor::bounding(box, wanted);
+  return box;
 }
 
 Kind Analysis::kind_of(const Unit& unit, std::size_t source) const {
@@ -164,11 +208,9 @@ Kind Analysis::kind_of(const Unit& unit, std::size_t source) const {
   return reader.grid == held.grid ? Kind::halo : Kind::redistribution;
 }
 
-std::vector<int> Analysis::loss_ranks() const {
+tensor::RankGroup Analysis::loss_ranks() const {
   const tensor::Distribution dst = plan::loss_distribution(plan_, graph_);
-  std::vector<int> ranks(static_cast<std::size_t>(tensor::parts(dst.grid)));
-  std::iota(ranks.begin(), ranks.end(), dst.first_rank);
-  return ranks;
+  return {dst, dst.first_rank, {}};
 }
 
 }  // namespace orthant::schedule

@@ -4,17 +4,35 @@
 #include "orthant/schedule/value.hpp"
 #include "orthant/tensor/moves.hpp"
 
+#include <memory>
+
 namespace orthant::schedule {
 
-/// Samples that go through the network together: who owns, reads and keeps which boxes of their tensors.
+/// Where the tensors of so many samples lie: who owns, reads and keeps which boxes. It holds no list of ranks; what it
+/// says of one is computed from the rank's coordinates.
+struct Geometry {
+  /// A source of a node that it reads in the memory of the source.
+  struct Reader {
+    int node = 0;
+    std::size_t source = 0;
+  };
+
+  Geometry(const model::Graph& whole, const plan::Plan& plan, std::int64_t samples);
+  Geometry(const Geometry&) = delete;
+  Geometry& operator=(const Geometry&) = delete;
+
+  model::Graph graph;                        ///< with this number of samples
+  std::vector<plan::NodeCut> cuts;           ///< per node
+  std::vector<std::vector<bool>> in_place;   ///< per node and source
+  std::vector<std::vector<Reader>> readers;  ///< per node: those that read it in place
+  tensor::Distribution loss;                 ///< of the output as the loss wants it
+};
+
+/// Samples that go through the network together.
 struct MicroBatch {
   int index = 0;
-  model::Graph graph;                            ///< with the micro-batch's number of samples
-  std::int64_t first_sample = 0;                 ///< in the mini-batch
-  std::vector<std::vector<plan::Share>> shares;  ///< per node and rank
-  std::vector<std::vector<tensor::Box>> stored;  ///< per node and rank: what is kept of its dst
-  std::vector<std::vector<tensor::Box>> filled;  ///< per node and rank: what readers want in place
-  std::vector<std::vector<bool>> in_place;       ///< per node and source
+  std::int64_t first_sample = 0;  ///< in the mini-batch
+  const Geometry* geometry = nullptr;
 };
 
 /// What is true for all ranks of a plan: made once, then each rank is lowered from it.
@@ -35,29 +53,28 @@ class Analysis {
   [[nodiscard]] bool needs_gradient(int node) const { return at(needs_gradient_, node); }
   [[nodiscard]] const std::vector<MicroBatch>& micro_batches() const { return micro_batches_; }
 
-  // Who holds and who wants which boxes of a tensor of a micro-batch.
+  // Who holds and who wants which boxes of a tensor. The geometry must outlive what is returned.
 
   /// What a unit reads of a source.
-  [[nodiscard]] tensor::Redistribution reading(const MicroBatch& micro_batch, const Unit& unit,
-                                               std::size_t source) const;
+  [[nodiscard]] tensor::Redistribution reading(const Geometry& geometry, const Unit& unit, std::size_t source) const;
   /// What all readers want of a node in place.
-  [[nodiscard]] tensor::Redistribution filling(const MicroBatch& micro_batch, int node) const;
+  [[nodiscard]] static tensor::Redistribution filling(const Geometry& geometry, int node);
   /// Those who sum over some of the channels have partial sums of a box that others own.
-  [[nodiscard]] tensor::Redistribution partial_sums(const MicroBatch& micro_batch, int node) const;
+  [[nodiscard]] static tensor::Redistribution partial_sums(const Geometry& geometry, int node);
   /// The output as the loss wants it.
-  [[nodiscard]] tensor::Redistribution loss_reading(const MicroBatch& micro_batch) const;
-  /// True if every rank has what it reads of the source, and nothing else.
-  [[nodiscard]] bool is_local(const MicroBatch& micro_batch, const Unit& unit, std::size_t source) const;
+  [[nodiscard]] static tensor::Redistribution loss_reading(const Geometry& geometry);
+  /// What a rank keeps of a node's dst: what it owns and, around it, what readers want in place.
+  [[nodiscard]] static tensor::Box stored_box(const Geometry& geometry, int node, int rank);
   /// What messages with parts of a unit's source are counted as.
   [[nodiscard]] Kind kind_of(const Unit& unit, std::size_t source) const;
   /// The ranks that have a share of the output.
-  [[nodiscard]] std::vector<int> loss_ranks() const;
+  [[nodiscard]] tensor::RankGroup loss_ranks() const;
 
  private:
   void mark_gradients(bool input_gradient);
-  [[nodiscard]] MicroBatch make_micro_batch(int index) const;
-  void find_storage(MicroBatch& micro_batch) const;
-  [[nodiscard]] bool fits_in_place(const MicroBatch& micro_batch, const Unit& unit, std::size_t source) const;
+  void add_micro_batches();
+  void find_storage(Geometry& geometry) const;
+  [[nodiscard]] bool fits_in_place(const Geometry& geometry, const Unit& unit, std::size_t source) const;
   [[nodiscard]] bool is_residual(const Unit& unit, std::size_t source) const {
     return source >= at(graph_.nodes, unit.main).srcs.size();
   }
@@ -69,6 +86,7 @@ class Analysis {
   std::vector<int> readers_;  ///< per node: how many
   std::vector<bool> needs_gradient_;
   bool has_stages_ = false;
+  std::vector<std::unique_ptr<Geometry>> geometries_;  ///< at most two: micro-batches differ by one sample at most
   std::vector<MicroBatch> micro_batches_;
 };
 

@@ -1,6 +1,7 @@
 #include "orthant/schedule/exchanges.hpp"
 
 #include "orthant/base/checked.hpp"
+#include "orthant/schedule/sum_rounds.hpp"
 
 #include <algorithm>
 
@@ -13,19 +14,25 @@ constexpr std::int64_t double_bytes = sizeof(double);
 
 bool is_contiguous(const Value& value) { return tensor::is_dense(value.layout); }
 
-Message message_of(int peer, const Value& value, Transport transport = Transport::moved) {
+Message message_of(int peer, const Value& value) {
   return {.peer = peer,
           .buffer = value.buffer,
           .offset_bytes = value.layout.offset * float_bytes,
-          .bytes = base::checked_mul(tensor::volume(value.box), float_bytes),
-          .transport = transport};
+          .bytes = base::checked_mul(tensor::volume(value.box), float_bytes)};
 }
 
 std::vector<int> buffers_of(const Exchange& exchange) {
   std::vector<int> buffers;
-  for (const auto* list : {&exchange.sends, &exchange.receives}) {
-    for (const Message& message : *list) {
-      if (std::find(buffers.begin(), buffers.end(), message.buffer) == buffers.end()) buffers.push_back(message.buffer);
+  const auto add = [&](int buffer) {
+    if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end()) buffers.push_back(buffer);
+  };
+  for (const Round& round : exchange.rounds) {
+    for (const Message& message : round.sends) add(message.buffer);
+    for (const Message& message : round.receives) add(message.buffer);
+    for (const Combination& one : round.combinations) add(one.dst.buffer);
+    if (round.collective) {
+      add(round.collective->src.buffer);
+      add(round.collective->dst.buffer);
     }
   }
   return buffers;
@@ -54,86 +61,66 @@ class Staging {
 
 }  // namespace
 
-bool Exchanges::may_stay(int peer, std::int64_t bytes) const {
-  return bytes >= setting_.least_bytes_in_place && bytes > 0 && shares_memory({peer});
-}
-
-bool Exchanges::shares_memory(const std::vector<int>& ranks) const {
-  const std::vector<int>& sharing = setting_.sharing_ranks;
-  return std::all_of(ranks.begin(), ranks.end(),
-                     [&](int rank) { return std::find(sharing.begin(), sharing.end(), rank) != sharing.end(); });
+const Levels& Exchanges::levels(const tensor::RankGroup& group) {
+  const auto [entry, is_new] = levels_.try_emplace(group);
+  if (is_new) entry->second = levels_of(group, setting_.rank, setting_.machines, setting_.forms.two_levels);
+  return entry->second;
 }
 
 Pending Exchanges::start(const std::string& name, Kind kind, const PeerValues& sends, const PeerValues& receives,
-                         const Options& options) {
-  const int tag = tag_++;
-  if (sends.empty() && receives.empty()) return {};
-  Exchange exchange{.name = name, .kind = kind, .tag = tag, .sends = {}, .receives = {}};
+                         bool accumulate) {
+  if (sends.empty() && receives.empty()) {
+    ++tag_;
+    return {};
+  }
+  Round round;
   Pending pending;
 
   Staging packed;
   const int packed_buffer = static_cast<int>(schedule_.buffers.size());
-  std::vector<Step> packing;
+  model::CopyPiecesTask packing;
   for (const auto& [peer, value] : sends) {
     Value from = value;
     if (!is_contiguous(value)) {
       from = packed.next(value.box);
       from.buffer = packed_buffer;
-      packing.push_back(emitter_.make_step(emitter_.node(), "pack",
-                                           model::CopyTask{.src = value.layout, .dst = from.layout},
-                                           {value.buffer, from.buffer}));
+      packing.pieces.push_back({.src = value.layout, .dst = from.layout});
     }
-    exchange.sends.push_back(message_of(peer, from, transport(peer, value, options)));
+    round.sends.push_back(message_of(peer, from));
   }
-  if (!packing.empty()) emitter_.add_buffer(name + ".packed", packed.bytes());
-  emitter_.emit(std::move(packing));
-
-  const std::vector<Value> places = add_places(name, receives, options);
-  for (std::size_t i = 0; i < receives.size(); ++i) {
-    const auto& [peer, value] = receives[i];
-    exchange.receives.push_back(message_of(peer, places[i], transport(peer, value, options)));
-    if (places[i].buffer == value.buffer) continue;
-    const model::CopyTask task{.accumulate = options.accumulate, .src = places[i].layout, .dst = value.layout};
-    pending.after.push_back(emitter_.make_step(emitter_.node(), options.accumulate ? "add_arrived" : "unpack", task,
-                                               {places[i].buffer, value.buffer}));
-    pending.arrived.push_back(places[i]);
+  if (!packing.pieces.empty()) {
+    emitter_.add_buffer(name + ".packed", packed.bytes());
+    emitter_.emit(emitter_.node(), "pack", std::move(packing), {sends.front().second.buffer, packed_buffer});
   }
 
-  pending.exchange = start(std::move(exchange));
+  Staging arrived;
+  const int arrived_buffer = static_cast<int>(schedule_.buffers.size());
+  model::CopyPiecesTask unpacking{.accumulate = accumulate};
+  for (const auto& [peer, value] : receives) {
+    Value place = value;
+    if (accumulate || !is_contiguous(value)) {
+      place = arrived.next(value.box);
+      place.buffer = arrived_buffer;
+      unpacking.pieces.push_back({.src = place.layout, .dst = value.layout});
+    }
+    round.receives.push_back(message_of(peer, place));
+  }
+  if (!unpacking.pieces.empty()) {
+    emitter_.add_buffer(name + ".arrived", arrived.bytes());
+    pending.after.push_back(emitter_.make_step(emitter_.node(), accumulate ? "add_arrived" : "unpack",
+                                               std::move(unpacking), {arrived_buffer, receives.front().second.buffer}));
+  }
+
+  std::vector<Round> rounds;
+  rounds.push_back(std::move(round));
+  pending.exchange = start(name, kind, std::move(rounds));
   return pending;
 }
 
-Transport Exchanges::transport(int peer, const Value& value, const Options& options) const {
-  const bool moves = options.transport == Transport::in_place && !may_stay(peer, message_of(peer, value).bytes);
-  return moves ? Transport::moved : options.transport;
-}
-
-/// Where each message is received: where it is wanted, or, if it cannot be received there, in a buffer for all such
-/// messages, or in the memory of its sender.
-std::vector<Value> Exchanges::add_places(const std::string& name, const PeerValues& receives, const Options& options) {
-  std::vector<Value> places;
-  Staging arrived;
-  for (const auto& [peer, value] : receives) {
-    if (transport(peer, value, options) == Transport::in_place) {
-      Staging kept;
-      places.push_back(kept.next(value.box));
-      places.back().buffer = emitter_.add_buffer(name + ".at_rank_" + std::to_string(peer), kept.bytes());
-      emitter_.buffer(places.back().buffer).keeper = peer;
-    } else {
-      places.push_back(options.accumulate || !is_contiguous(value) ? arrived.next(value.box) : value);
-    }
-  }
-  if (arrived.bytes() == 0) return places;
-  const int buffer = emitter_.add_buffer(name + ".arrived", arrived.bytes());
-  for (Value& place : places) {
-    if (place.buffer < 0) place.buffer = buffer;
-  }
-  return places;
-}
-
-int Exchanges::start(Exchange exchange) {
+int Exchanges::start(const std::string& name, Kind kind, std::vector<Round> rounds) {
+  Exchange exchange{.name = name, .kind = kind, .tag = tag_++, .rounds = std::move(rounds)};
   const int index = static_cast<int>(schedule_.exchanges.size());
-  emitter_.emit({.name = exchange.name + ".start",
+  emitter_.emit({.name = name + ".start",
                  .node = emitter_.node(),
                  .phase = emitter_.phase(),
                  .work = Start{index},
@@ -159,7 +146,7 @@ void Exchanges::settle(Pending pending) {
 
 void Exchanges::finish(Pending pending) {
   if (pending.exchange < 0) return;
-  if (at(schedule_.exchanges, pending.exchange).receives.empty()) {
+  if (!receives_something(at(schedule_.exchanges, pending.exchange))) {
     unsettled_sends_.push_back({.micro_batch = micro_batch_, .phase = emitter_.phase(), .pending = std::move(pending)});
     return;
   }
@@ -182,7 +169,7 @@ void Exchanges::settle_forward_sends() {
 
 Tensor Exchanges::collect(const std::string& name, Kind kind, const Value& own, const tensor::Redistribution& boxes) {
   const tensor::Moves moves = tensor::moves_of(boxes, setting_.rank);
-  const std::vector<Box> wanted = boxes.wanted(setting_.rank);
+  const std::vector<Box> wanted = tensor::wanted_boxes(boxes.wanted, setting_.rank);
   Tensor result;
   if (wanted.size() == 1 && !own.empty() && tensor::contains(own.box, wanted.front())) {
     result = as_tensor(part_of(own, wanted.front()));
@@ -196,14 +183,14 @@ Tensor Exchanges::collect(const std::string& name, Kind kind, const Value& own, 
   for (const tensor::Move& move : moves.sends) sends.emplace_back(move.peer, part_of(own, move.box));
   for (const tensor::Move& move : moves.receives)
     receives.emplace_back(move.peer, part_of(at(result.boxes, move.wanted), move.box));
-  finish(start(name, kind, sends, receives, {}));
+  finish(start(name, kind, sends, receives));
   return result;
 }
 
 Returning Exchanges::give_back(const std::string& name, Kind kind, const Tensor& gradient,
                                const tensor::Redistribution& boxes) {
   const tensor::Moves moves = tensor::moves_of(boxes, setting_.rank);
-  const Box owned = boxes.held(setting_.rank);
+  const Box owned = tensor::owned_box(boxes.held, setting_.rank);
   Returning result;
   if (!tensor::is_empty(owned)) {
     const bool inside = gradient.boxes.size() == 1 && tensor::contains(gradient.boxes.front().box, owned);
@@ -224,7 +211,7 @@ Returning Exchanges::give_back(const std::string& name, Kind kind, const Tensor&
   for (const tensor::Move& move : moves.receives)
     sends.emplace_back(move.peer, part_of(at(gradient.boxes, move.wanted), move.box));
   for (const tensor::Move& move : moves.sends) receives.emplace_back(move.peer, part_of(result.own, move.box));
-  result.pending = start(name, kind, sends, receives, {.accumulate = true});
+  result.pending = start(name, kind, sends, receives, true);
   return result;
 }
 
@@ -235,37 +222,35 @@ Pending Exchanges::fill(const std::string& name, Kind kind, const NodeValue& val
   PeerValues receives;
   for (const tensor::Move& move : moves.sends) sends.emplace_back(move.peer, part_of(value.own, move.box));
   for (const tensor::Move& move : moves.receives) receives.emplace_back(move.peer, part_of(value.stored, move.box));
-  return start(name, kind, sends, receives, {});
+  return start(name, kind, sends, receives);
 }
 
-int Exchanges::add_sums(const std::string& name, std::int64_t count, const std::vector<int>& ranks) {
+Sums Exchanges::prepare_sums(const std::string& name, std::int64_t count, const tensor::RankGroup& group) {
+  Sums sums;
+  if (!group.contains(setting_.rank)) return sums;
   const std::int64_t bytes = base::checked_mul(count, double_bytes);
-  const int all = emitter_.add_buffer(name, base::checked_mul(bytes, static_cast<std::int64_t>(ranks.size())));
-  const auto place = std::find(ranks.begin(), ranks.end(), setting_.rank) - ranks.begin();
-  return ranks.size() == 1 ? all : emitter_.add_piece(name + ".own", all, place * bytes, bytes);
+  if (group.size() == 1) {
+    sums.mine = sums.result = emitter_.add_buffer(name, bytes);
+    return sums;
+  }
+  const int slots = emitter_.add_buffer(name, 0);
+  sums.result = emitter_.add_buffer(name + ".result", bytes);
+  SumRounds made = sum_rounds(levels(group), setting_.forms.sums, count, slots, sums.result);
+  emitter_.buffer(slots).bytes = base::checked_mul(bytes, made.slots);
+  sums.mine = emitter_.add_piece(name + ".own", slots, made.own_slot * bytes, bytes);
+  sums.rounds = std::move(made.rounds);
+  return sums;
 }
 
-int Exchanges::sum_up(const std::string& name, Kind kind, int mine, std::int64_t count, const std::vector<int>& ranks) {
-  const int tag = tag_++;
-  if (ranks.size() <= 1) return mine;
-  const Buffer own = emitter_.buffer(mine);
-  Exchange exchange{.name = name, .kind = kind, .tag = tag, .sends = {}, .receives = {}};
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (ranks[i] == setting_.rank) continue;
-    exchange.sends.push_back(
-        {.peer = ranks[i], .buffer = own.inside, .offset_bytes = own.offset_bytes, .bytes = own.bytes});
-    exchange.receives.push_back({.peer = ranks[i],
-                                 .buffer = own.inside,
-                                 .offset_bytes = static_cast<std::int64_t>(i) * own.bytes,
-                                 .bytes = own.bytes});
+int Exchanges::sum_up(const std::string& name, Kind kind, Sums sums) {
+  if (sums.rounds.empty()) {
+    ++tag_;
+    return sums.result;
   }
-  const int started = start(std::move(exchange));
+  const int started = start(name, kind, std::move(sums.rounds));
   emitter_.emit_deferred();
   finish(started);
-  const int sum = emitter_.add_buffer(name + ".sum", own.bytes);
-  emitter_.emit(emitter_.node(), "add_up", model::SumTask{.parts = static_cast<int>(ranks.size()), .count = count},
-                {own.inside, sum});
-  return sum;
+  return sums.result;
 }
 
 }  // namespace orthant::schedule

@@ -1,8 +1,10 @@
 #pragma once
 
 #include "orthant/schedule/emitter.hpp"
+#include "orthant/schedule/levels.hpp"
 #include "orthant/tensor/moves.hpp"
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +18,13 @@ using PeerValues = std::vector<std::pair<int, Value>>;
 struct Pending {
   int exchange = -1;
   std::vector<Step> after{};
-  std::vector<Value> arrived{};  ///< what `after` takes
+};
+
+/// Doubles that a group of ranks is going to add up.
+struct Sums {
+  int mine = -1;    ///< where this rank's are to be written
+  int result = -1;  ///< where those of all are then; `mine` if there is nobody else
+  std::vector<Round> rounds{};
 };
 
 /// A gradient on its way to the owners of a source: `own` is this rank's, complete after `pending`.
@@ -32,9 +40,8 @@ class Exchanges {
     int rank = 0;
     /// Ranks of other stages take what they are sent when they come to it, which may be much later.
     bool has_stages = false;
-    // See LowerOptions.
-    std::vector<int> sharing_ranks{};
-    std::int64_t least_bytes_in_place = 0;
+    plan::ExchangeForms forms{};
+    plan::Machines machines{};
   };
 
   Exchanges(Emitter& emitter, Schedule& schedule, const Setting& setting)
@@ -44,20 +51,17 @@ class Exchanges {
   void set_tag(int tag) { tag_ = tag; }
   void set_micro_batch(int micro_batch) { micro_batch_ = micro_batch; }
 
-  /// True if so many bytes in shared memory need not move to the peer, who can read them here.
-  [[nodiscard]] bool may_stay(int peer, std::int64_t bytes) const;
-  [[nodiscard]] bool shares_memory(const std::vector<int>& ranks) const;
+  [[nodiscard]] const plan::ExchangeForms& forms() const { return setting_.forms; }
+  /// A group that this rank is a member of, by machine.
+  const Levels& levels(const tensor::RankGroup& group);
 
-  /// How the messages of an exchange are received, and whether they stay where they are.
-  struct Options {
-    bool accumulate = false;                 ///< what arrives is added to what is there
-    Transport transport = Transport::moved;  ///< `in_place`: of those that may stay
-  };
   /// Packs what is not contiguous and emits the start. What arrives where memory is not contiguous, or is to be added
-  /// to what is there, goes through a buffer of its own: finish() takes it from there.
+  /// to what is there, goes through a buffer of its own: finish() takes it from there. All that is sent lies in one
+  /// buffer, and so does what is received.
   Pending start(const std::string& name, Kind kind, const PeerValues& sends, const PeerValues& receives,
-                const Options& options);
-  int start(Exchange exchange);
+                bool accumulate = false);
+  /// The next tag is its tag.
+  int start(const std::string& name, Kind kind, std::vector<Round> rounds);
 
   /// Waits for an exchange, and emits what remains to be done.
   void settle(Pending pending);
@@ -79,10 +83,10 @@ class Exchanges {
   /// Starts to send what others want of `own`, and to receive the rest of `stored`.
   Pending fill(const std::string& name, Kind kind, const NodeValue& value, const tensor::Redistribution& boxes);
 
-  /// Room for the doubles of every rank of a group, in rank order; the piece returned is this rank's.
-  int add_sums(const std::string& name, std::int64_t count, const std::vector<int>& ranks);
-  /// Every rank of the group gets the sum of the doubles of all, added in the same order. `mine` comes from add_sums.
-  int sum_up(const std::string& name, Kind kind, int mine, std::int64_t count, const std::vector<int>& ranks);
+  /// Makes room for doubles that all ranks of the group will add up. A rank that is no member gets nothing.
+  Sums prepare_sums(const std::string& name, std::int64_t count, const tensor::RankGroup& group);
+  /// Every rank of the group gets the sum of the doubles of all, with the same bits. Returns the buffer of the result.
+  int sum_up(const std::string& name, Kind kind, Sums sums);
 
  private:
   /// A send that was not waited for yet.
@@ -92,15 +96,13 @@ class Exchanges {
     Pending pending;
   };
 
-  [[nodiscard]] Transport transport(int peer, const Value& value, const Options& options) const;
-  std::vector<Value> add_places(const std::string& name, const PeerValues& receives, const Options& options);
-
   Emitter& emitter_;
   Schedule& schedule_;
   Setting setting_;
   int tag_ = 0;
   int micro_batch_ = 0;
   std::vector<UnsettledSend> unsettled_sends_;
+  std::map<tensor::RankGroup, Levels> levels_;
 };
 
 }  // namespace orthant::schedule

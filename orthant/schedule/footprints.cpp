@@ -52,8 +52,12 @@ std::vector<Touch> Footprints::of(const Step& step) const {
 }
 
 ByteSet Footprints::of(const Message& message) const {
-  const std::int64_t begin = first_byte_of(schedule_, message.buffer) + message.offset_bytes;
-  return {period(message.buffer), tensor::Range{begin, begin + message.bytes}};
+  return of(Piece{message.buffer, message.offset_bytes}, message.bytes);
+}
+
+ByteSet Footprints::of(const Piece& piece, std::int64_t bytes) const {
+  const std::int64_t begin = first_byte_of(schedule_, piece.buffer) + piece.offset_bytes;
+  return {period(piece.buffer), tensor::Range{begin, begin + bytes}};
 }
 
 ByteSet Footprints::of(const Port& port) const {

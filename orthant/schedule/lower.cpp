@@ -19,8 +19,8 @@ Lowering::Lowering(const Analysis& analysis, int rank, const LowerOptions& optio
       exchanges_(emitter_, schedule_,
                  {.rank = rank,
                   .has_stages = analysis.has_stages(),
-                  .sharing_ranks = options.sharing_ranks,
-                  .least_bytes_in_place = options.least_bytes_in_place}),
+                  .forms = analysis.plan().exchanges,
+                  .machines = options.machines}),
       parameters_(analysis, rank, options_, emitter_, exchanges_, schedule_),
       tags_(tags_of(analysis)) {
   const std::size_t nodes = analysis.graph().nodes.size();
@@ -35,7 +35,7 @@ Lowering::Lowering(const Analysis& analysis, int rank, const LowerOptions& optio
 
 Schedule Lowering::run() {
   for (const StagePass& pass : passes_of(analysis_.plan(), rank_, options_.mode)) {
-    micro_batch_ = &at(analysis_.micro_batches(), pass.micro_batch);
+    enter(at(analysis_.micro_batches(), pass.micro_batch));
     state_ = &at(states_, pass.micro_batch);
     exchanges_.set_micro_batch(pass.micro_batch);
     emitter_.set_phase(pass.phase);
@@ -47,6 +47,17 @@ Schedule Lowering::run() {
   exchanges_.settle_sends();
   emitter_.find_lifetimes(kept_buffers());
   return std::move(schedule_);
+}
+
+void Lowering::enter(const MicroBatch& micro_batch) {
+  micro_batch_ = &micro_batch;
+  const auto [entry, is_new] = own_of_.try_emplace(micro_batch.geometry);
+  own_ = &entry->second;
+  if (!is_new) return;
+  for (int i = 0; i < static_cast<int>(geometry().cuts.size()); ++i) {
+    entry->second.shares.push_back(at(geometry().cuts, i).share(rank_));
+    entry->second.stored.push_back(Analysis::stored_box(geometry(), i, rank_));
+  }
 }
 
 /// True if the node is of one of the pass's stages.

@@ -3,7 +3,7 @@
 namespace orthant::schedule {
 
 std::int64_t Lowering::channel_count(int index) const {
-  const tensor::Distribution dst = plan::distribution(analysis_.plan(), micro_batch_->graph, index);
+  const tensor::Distribution& dst = at(geometry().cuts, index).dst();
   if (!tensor::takes_part(dst, rank_)) return 0;
   const tensor::Range range =
       tensor::block(dst, tensor::Dim::c, tensor::coordinates(dst.grid, rank_ - dst.first_rank).c);
@@ -37,18 +37,18 @@ NodeValue Lowering::add_dst(const Unit& unit) {
 Fetching Lowering::begin_fetch(const Unit& unit, std::size_t source) {
   const int index = unit.srcs[source];
   NodeValue& from = value(index);
-  const tensor::Redistribution boxes = analysis_.reading(*micro_batch_, unit, source);
+  const tensor::Redistribution boxes = analysis_.reading(geometry(), unit, source);
   const Kind kind = analysis_.kind_of(unit, source);
   const std::string& name = node(index).name;
   const bool residual = source >= node(unit.main).srcs.size();
-  if (residual || !at(micro_batch_->in_place, unit.main)[source])
+  if (residual || !at(geometry().in_place, unit.main)[source])
     return {.pending = {}, .tensor = exchanges_.collect(name + ".for." + node(unit.main).name, kind, from.own, boxes)};
   Fetching fetching;
   if (!from.filled) {
     from.filled = true;
-    fetching.pending = exchanges_.fill(name + ".halo", kind, from, analysis_.filling(*micro_batch_, index));
+    fetching.pending = exchanges_.fill(name + ".halo", kind, from, Analysis::filling(geometry(), index));
   }
-  const std::vector<tensor::Box> wanted = boxes.wanted(rank_);
+  const std::vector<tensor::Box> wanted = tensor::wanted_boxes(boxes.wanted, rank_);
   if (!wanted.empty()) fetching.tensor = as_tensor(part_of(from.stored, wanted.front()));
   return fetching;
 }
@@ -112,7 +112,7 @@ Tensor Lowering::add_diff_src(const Unit& unit) {
 
 Returning Lowering::begin_return(const Unit& unit, std::size_t source, const Tensor& gradient) {
   return exchanges_.give_back(node(unit.srcs[source]).name + ".gradient", analysis_.kind_of(unit, source), gradient,
-                              analysis_.reading(*micro_batch_, unit, source));
+                              analysis_.reading(geometry(), unit, source));
 }
 
 void Lowering::pass_back(const Unit& unit, std::size_t source, const Tensor& gradient) {

@@ -40,10 +40,11 @@ class Lowering {
   [[nodiscard]] bool trains() const { return options_.mode == Mode::train; }
   /// True if gradients of weights are added to those of an earlier micro-batch.
   [[nodiscard]] bool accumulates() const { return micro_batch_->index > 0; }
-  [[nodiscard]] const model::Node& node(int index) const { return at(micro_batch_->graph.nodes, index); }
+  [[nodiscard]] const Geometry& geometry() const { return *micro_batch_->geometry; }
+  [[nodiscard]] const model::Node& node(int index) const { return at(geometry().graph.nodes, index); }
   [[nodiscard]] const plan::NodePlan& planned(int index) const { return analysis_.planned(index); }
-  [[nodiscard]] const plan::Share& share(int index) const { return at(at(micro_batch_->shares, index), rank_); }
-  [[nodiscard]] const tensor::Box& stored(int index) const { return at(at(micro_batch_->stored, index), rank_); }
+  [[nodiscard]] const plan::Share& share(int index) const { return at(own_->shares, index); }
+  [[nodiscard]] const tensor::Box& stored(int index) const { return at(own_->stored, index); }
   /// Channels of a node's parameters on this rank.
   [[nodiscard]] std::int64_t channel_count(int index) const;
   /// The activation a unit ends with; identity if it has none.
@@ -100,6 +101,13 @@ class Lowering {
   void pass_to(int index, const Value& gradient);
 
  private:
+  /// What this rank has of a geometry, per node.
+  struct Own {
+    std::vector<plan::Share> shares;
+    std::vector<tensor::Box> stored;
+  };
+
+  void enter(const MicroBatch& micro_batch);
   [[nodiscard]] bool is_in(const StagePass& pass, int index) const;
   void forward_pass(const StagePass& pass);
   void backward_pass(const StagePass& pass);
@@ -115,7 +123,9 @@ class Lowering {
   Tags tags_;
   std::vector<MicroBatchState> states_;  ///< per micro-batch
   std::map<std::tuple<int, model::Pass, std::string>, int> prepared_;
+  std::map<const Geometry*, Own> own_of_;
   const MicroBatch* micro_batch_ = nullptr;
+  const Own* own_ = nullptr;
   MicroBatchState* state_ = nullptr;
 };
 

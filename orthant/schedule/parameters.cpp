@@ -13,18 +13,14 @@ using model::Parameter;
 
 /// Parameters begin in a bucket at multiples of this many items: a cache line.
 constexpr std::int64_t line_items = 16;
-/// Large enough that latency does not count, small enough that the first bucket leaves early in backward.
-constexpr std::int64_t bucket_items = std::int64_t{1} << 19;
+/// Large enough that latency does not count, small enough that the first bucket leaves early in backward. In large
+/// groups every owner has at least a few lines, so that little is lost where these do not divide.
+std::int64_t bucket_items(int holders) {
+  constexpr std::int64_t usual = std::int64_t{1} << 19;
+  return std::max(usual, 16 * line_items * holders);
+}
 
 std::int64_t whole_lines(std::int64_t items) { return (items + line_items - 1) / line_items * line_items; }
-
-/// Items of a bucket that the holder at `place` updates.
-tensor::Range updated_by(const Bucket& bucket, int place) {
-  const int holders = static_cast<int>(bucket.holders.size());
-  const std::int64_t lines = bucket.items / line_items;
-  return {tensor::block_begin(lines, holders, place) * line_items,
-          tensor::block_begin(lines, holders, place + 1) * line_items};
-}
 
 }  // namespace
 
@@ -75,7 +71,7 @@ void Parameters::fill_buckets() {
       filling.members.push_back({i, bucket.items});
       filling.last_unit = unit;
       bucket.items = base::checked_add(bucket.items, whole_lines(items));
-      if (bucket.items >= bucket_items) open.erase(found);
+      if (bucket.items >= bucket_items(bucket.holders.size())) open.erase(found);
     }
   }
 }
@@ -83,15 +79,18 @@ void Parameters::fill_buckets() {
 /// Gives a bucket and its members their memory.
 void Parameters::declare_bucket(int index) {
   Bucket& bucket = at(schedule_.buckets, index);
+  const Levels& levels = exchanges_.levels(bucket.holders);
+  BucketParts& parts = at(fillings_, index).parts;
+  parts = parts_of_bucket(levels, exchanges_.forms().buckets, bucket.items, line_items);
+  bucket.items = parts.items();
+  bucket.own = parts.own(levels);
   const std::int64_t bytes = base::checked_mul(bucket.items, float_bytes);
-  const auto place = std::find(bucket.holders.begin(), bucket.holders.end(), rank_) - bucket.holders.begin();
-  bucket.own = updated_by(bucket, static_cast<int>(place));
   bucket.value = emitter_.add_buffer(bucket.name + ".bucket", bytes, true);
   bucket.gradient = emitter_.add_buffer(bucket.name + ".bucket.gradient", bytes, !options_.update);
   bucket.tag = tags_.results(at(fillings_, index).members.front().parameter);
-  bucket.common = options_.update && bucket.holders.size() > 1 && exchanges_.shares_memory(bucket.holders);
-  emitter_.buffer(bucket.value).shared = bucket.common;
-  emitter_.buffer(bucket.gradient).shared = reads_in_place() && some_stay(bucket);
+  if (options_.update && options_.shares_memory && levels.inside.size() > 1) bucket.common = levels.inside;
+  emitter_.buffer(bucket.value).shared = !bucket.common.empty();
+  emitter_.buffer(bucket.gradient).shared = stays(bucket, parts);
   const int states = options_.update ? model::state_count(options_.optimizer) : 0;
   const std::int64_t own_bytes = (bucket.own.hi - bucket.own.lo) * float_bytes;
   for (int i = 0; i < states; ++i)
@@ -145,20 +144,6 @@ void Parameters::zero_gradients(int node) {
   }
 }
 
-/// For every other holder this rank's part of a bucket, and the other's.
-std::pair<PeerValues, PeerValues> Parameters::parts_of(const Bucket& bucket, int buffer) const {
-  PeerValues mine;
-  PeerValues theirs;
-  for (int place = 0; place < static_cast<int>(bucket.holders.size()); ++place) {
-    const int peer = at(bucket.holders, place);
-    if (peer == rank_) continue;
-    const tensor::Range items = updated_by(bucket, place);
-    if (bucket.own.hi > bucket.own.lo) mine.emplace_back(peer, items_of(buffer, bucket.own));
-    if (items.hi > items.lo) theirs.emplace_back(peer, items_of(buffer, items));
-  }
-  return {mine, theirs};
-}
-
 void Parameters::reduce(int unit) {
   for (int b = 0; b < static_cast<int>(schedule_.buckets.size()); ++b) {
     if (at(fillings_, b).last_unit != unit) continue;
@@ -167,40 +152,70 @@ void Parameters::reduce(int unit) {
       if (options_.update) update(bucket, {});
       continue;
     }
-    const auto [mine, theirs] = parts_of(bucket, bucket.gradient);
-    exchanges_.set_tag(tags_.gradients(at(fillings_, b).members.front().parameter));
-    const Transport transport = reads_in_place() ? Transport::in_place : Transport::moved;
-    reducing_.emplace_back(b, exchanges_.start(bucket.name + ".reduce", Kind::gradient, theirs, mine,
-                                               {.accumulate = true, .transport = transport}));
+    start_reduction(b);
     finish_reductions(1);
   }
+}
+
+void Parameters::start_reduction(int index) {
+  const Bucket bucket = at(schedule_.buckets, index);
+  const Levels& levels = exchanges_.levels(bucket.holders);
+  const std::string name = bucket.name + ".reduce";
+  const BucketParts& parts = at(fillings_, index).parts;
+  BucketExchange exchange{.levels = levels,
+                          .form = exchanges_.forms().buckets,
+                          .parts = parts,
+                          .buffer = bucket.gradient,
+                          .staging = static_cast<int>(schedule_.buffers.size())};
+  const int staging = emitter_.add_buffer(name + ".arrived", 0);
+  if (emitter_.buffer(bucket.gradient).shared) {
+    exchange.inside = Transport::in_place;
+    const std::int64_t bytes = (parts.region(0).hi - parts.region(0).lo) * float_bytes;
+    for (std::size_t i = 0; levels.is_active() && i < levels.inside.size(); ++i) {
+      if (levels.inside[i] == rank_) continue;
+      exchange.kept.push_back(emitter_.add_buffer(name + ".kept" + std::to_string(i), bytes));
+      emitter_.buffer(exchange.kept.back()).keeper = levels.inside[i];
+    }
+  }
+  BucketRounds made = reduce_rounds(exchange, options_.update);
+  emitter_.buffer(staging).bytes = made.staging_bytes;
+  exchanges_.set_tag(tags_.gradients(at(fillings_, index).members.front().parameter));
+  reducing_.push_back({.bucket = index,
+                       .exchange = exchanges_.start(name, Kind::gradient, std::move(made.rounds)),
+                       .arrived = std::move(made.arrived)});
+}
+
+void Parameters::start_spreading(int index) {
+  const Bucket& bucket = at(schedule_.buckets, index);
+  const BucketExchange exchange{.levels = exchanges_.levels(bucket.holders),
+                                .form = exchanges_.forms().buckets,
+                                .parts = at(fillings_, index).parts,
+                                .buffer = options_.update ? bucket.value : bucket.gradient,
+                                .inside = bucket.common.empty() ? Transport::moved : Transport::common};
+  exchanges_.set_tag(bucket.tag);
+  spreading_.push_back(exchanges_.start(bucket.name + ".spread", options_.update ? Kind::weights : Kind::gradient,
+                                        spread_rounds(exchange).rounds));
 }
 
 /// Ends sums until only `in_flight` are left, and sends what comes of them to all holders.
 void Parameters::finish_reductions(std::size_t in_flight) {
   while (reducing_.size() > in_flight) {
-    auto [b, pending] = std::move(reducing_.front());
+    const Reducing ended = std::move(reducing_.front());
     reducing_.erase(reducing_.begin());
-    const Bucket& bucket = at(schedule_.buckets, b);
-    const std::vector<Value> arrived = std::move(pending.arrived);
-    if (options_.update) pending.after.clear();  // the update itself adds what has arrived
-    exchanges_.settle(std::move(pending));
+    const Bucket& bucket = at(schedule_.buckets, ended.bucket);
+    exchanges_.finish(ended.exchange);
     if (emitter_.buffer(bucket.gradient).shared) {
-      if (!arrived.empty()) release_gradients(1);
-      read_by_others_.push_back(b);
+      if (receives_something(at(schedule_.exchanges, ended.exchange))) release_gradients(1);
+      read_by_others_.push_back(ended.bucket);
     }
-    if (options_.update) update(bucket, arrived);
-    const auto [mine, theirs] = parts_of(bucket, options_.update ? bucket.value : bucket.gradient);
-    exchanges_.set_tag(bucket.tag);
-    const Kind kind = options_.update ? Kind::weights : Kind::gradient;
-    const Transport transport = bucket.common ? Transport::common : Transport::moved;
-    spreading_.push_back(exchanges_.start(bucket.name + ".spread", kind, mine, theirs, {.transport = transport}));
+    if (options_.update) update(bucket, ended.arrived);
+    start_spreading(ended.bucket);
   }
 }
 
 void Parameters::finish() {
   finish_reductions(0);
-  for (Pending& pending : spreading_) exchanges_.settle(std::move(pending));
+  for (const int exchange : spreading_) exchanges_.finish(exchange);
   spreading_.clear();
   release_gradients(0);
 }
@@ -211,31 +226,29 @@ void Parameters::finish() {
 bool Parameters::reads_in_place() const {
   return options_.update &&
          std::all_of(schedule_.parameters.begin(), schedule_.parameters.end(), [&](const auto& entry) {
-           return static_cast<int>(entry.holders.size()) == analysis_.plan().ranks &&
+           return entry.holders.size() == analysis_.plan().ranks &&
                   analysis_.planned(entry.parameter.node).grid.n == analysis_.plan().ranks;
          });
 }
 
-/// True if another holder reads its part of the bucket's gradient in the memory of this rank.
-bool Parameters::some_stay(const Bucket& bucket) const {
-  for (int place = 0; place < static_cast<int>(bucket.holders.size()); ++place) {
-    const tensor::Range items = updated_by(bucket, place);
-    const int peer = at(bucket.holders, place);
-    if (peer != rank_ && exchanges_.may_stay(peer, (items.hi - items.lo) * float_bytes)) return true;
-  }
-  return false;
+/// True if the holders of this machine read their regions of the bucket's gradient in each other's memory.
+bool Parameters::stays(const Bucket& bucket, const BucketParts& parts) {
+  const std::int64_t bytes = (parts.region(0).hi - parts.region(0).lo) * float_bytes;
+  return options_.shares_memory && exchanges_.levels(bucket.holders).inside.size() > 1 && reads_in_place() &&
+         bytes >= options_.least_bytes_in_place;
 }
 
 /// Lets the memory of gradients that other ranks read in place be used again after the finish that was just emitted,
 /// but for the last `count` buckets of them.
 ///
-/// Proof that they have been read. Let the finish be that of reducing bucket b. Its messages came from all other
-/// holders, each of which had started to reduce bucket b before. reduce() starts bucket b only after
-/// finish_reductions(1) has ended the reduction of every bucket before b - 1, and the update that follows that end is
-/// what reads gradients in place. So all holders have read what they wanted of every bucket up to b - 2: all of
-/// `read_by_others_` but the last one, b - 1. Likewise, when the new weights of a bucket have arrived from a holder,
-/// that holder has done the update that they come from, and with it read the gradients of that bucket: after the last
-/// finish nothing is left to wait for.
+/// Proof that they have been read. Let the finish be that of reducing bucket b. Its first round had messages from all
+/// other holders of this machine, each of which had started to reduce bucket b before. reduce() starts bucket b only
+/// after finish_reductions(1) has ended the reduction of every bucket before b - 1. What reads gradients in place is a
+/// combination of that reduction, or, where it has one round, the update that follows its end. So all these holders
+/// have read what they wanted of every bucket up to b - 2: all of `read_by_others_` but the last one, b - 1. Likewise,
+/// when the new weights of a bucket have come from a holder of this machine, that holder has done the update that they
+/// come from, and with it read the gradients of that bucket: after the last finish nothing is left to wait for. (A
+/// holder that is not active reads nothing and has nothing to tell.)
 void Parameters::release_gradients(std::size_t count) {
   while (read_by_others_.size() > count) {
     emitter_.add_argument(at(schedule_.buckets, read_by_others_.front()).gradient);
@@ -244,7 +257,7 @@ void Parameters::release_gradients(std::size_t count) {
 }
 
 /// `arrived` has the other holders' gradients of this rank's items.
-void Parameters::update(const Bucket& bucket, const std::vector<Value>& arrived) {
+void Parameters::update(const Bucket& bucket, const std::vector<Piece>& arrived) {
   const Phase before = emitter_.phase();
   emitter_.set_phase(Phase::update);
   const std::int64_t count = bucket.own.hi - bucket.own.lo;
@@ -259,19 +272,24 @@ void Parameters::update(const Bucket& bucket, const std::vector<Value>& arrived)
     if (arguments.size() > model::at::update::arrived)
       base::fail(base::Exit::internal, "{} states of an optimizer; an update takes {}; please report this",
                  bucket.state.size(), model::at::update::arrived - model::at::update::state0);
-    arguments.resize(model::at::update::arrived, -1);
-    for (const Value& part : arrived) {
-      const bool kept = emitter_.buffer(part.buffer).keeper >= 0;
-      arguments.push_back(kept ? part.buffer
-                               : emitter_.add_piece(bucket.name + ".arrived", part.buffer,
-                                                    part.layout.offset * float_bytes, count * float_bytes));
+    arguments.resize(model::at::update::kept, -1);
+    // What has moved here lies in one buffer, part by part; what has not, in a buffer of each keeper.
+    int moved = 0;
+    for (const Piece& part : arrived) {
+      if (emitter_.buffer(part.buffer).keeper >= 0) {
+        arguments.push_back(part.buffer);
+      } else {
+        arguments[model::at::update::arrived] = part.buffer;
+        ++moved;
+      }
     }
     emitter_.emit({.name = bucket.name + ".update",
                    .node = emitter_.node(),
                    .phase = Phase::update,
                    .work = model::UpdateTask{.optimizer = options_.optimizer,
                                              .count = count,
-                                             .arrived = static_cast<int>(arrived.size())},
+                                             .arrived = moved,
+                                             .kept = static_cast<int>(arrived.size()) - moved},
                    .arguments = std::move(arguments)});
   }
   emitter_.set_phase(before);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "orthant/schedule/analysis.hpp"
+#include "orthant/schedule/bucket_rounds.hpp"
 #include "orthant/schedule/exchanges.hpp"
 #include "orthant/schedule/tags.hpp"
 
@@ -10,8 +11,8 @@
 namespace orthant::schedule {
 
 /// The parameters of one rank: where they lie, and how their gradients become updates. Trained ones lie in buckets, in
-/// the order in which backward finishes their gradients. Every holder of a bucket gets the sum of the gradients of its
-/// own part (a reduce-scatter), updates that part, and sends it to the others (an all-gather).
+/// the order in which backward finishes their gradients. Every owner of a piece of a bucket gets the sum of the
+/// gradients of its piece (a reduce-scatter) and updates it, and the piece goes to all holders (an all-gather).
 class Parameters {
  public:
   Parameters(const Analysis& analysis, int rank, const LowerOptions& options, Emitter& emitter, Exchanges& exchanges,
@@ -37,6 +38,13 @@ class Parameters {
     };
     std::vector<Member> members{};
     int last_unit = 0;  ///< the unit whose gradient comes last
+    BucketParts parts{};
+  };
+  /// A bucket whose gradients are being summed.
+  struct Reducing {
+    int bucket = 0;
+    int exchange = -1;
+    std::vector<Piece> arrived{};  ///< what the update is to add
   };
 
   void fill_buckets();
@@ -44,11 +52,12 @@ class Parameters {
   void declare_state(const Bucket& bucket, const Filling::Member& member, ParameterBuffers& entry);
   void finish_reductions(std::size_t in_flight);
   void release_gradients(std::size_t count);
-  void update(const Bucket& bucket, const std::vector<Value>& arrived);
+  void update(const Bucket& bucket, const std::vector<Piece>& arrived);
+  void start_reduction(int index);
+  void start_spreading(int index);
   [[nodiscard]] bool reads_in_place() const;
-  [[nodiscard]] bool some_stay(const Bucket& bucket) const;
+  [[nodiscard]] bool stays(const Bucket& bucket, const BucketParts& parts);
   [[nodiscard]] const ParameterBuffers* find(int node, model::Parameter::Role role) const;
-  [[nodiscard]] std::pair<PeerValues, PeerValues> parts_of(const Bucket& bucket, int buffer) const;
 
   const Analysis& analysis_;
   int rank_;
@@ -57,10 +66,10 @@ class Parameters {
   Exchanges& exchanges_;
   Schedule& schedule_;
   Tags tags_;
-  std::vector<Filling> fillings_;                  ///< per bucket
-  std::vector<std::pair<int, Pending>> reducing_;  ///< buckets whose gradients are being summed
-  std::vector<int> read_by_others_;                ///< buckets whose gradients other ranks may still be reading
-  std::vector<Pending> spreading_;                 ///< results on their way to all holders
+  std::vector<Filling> fillings_;  ///< per bucket
+  std::vector<Reducing> reducing_;
+  std::vector<int> read_by_others_;  ///< buckets whose gradients other ranks may still be reading
+  std::vector<int> spreading_;       ///< exchanges with results on their way to all holders
 };
 
 }  // namespace orthant::schedule

@@ -1,9 +1,12 @@
 #pragma once
 
+#include "orthant/model/arguments.hpp"
 #include "orthant/model/task.hpp"
+#include "orthant/plan/machines.hpp"
 #include "orthant/plan/share.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -59,13 +62,66 @@ struct Message {
 enum class Kind { halo, gather, redistribution, gradient, weights, statistics, loss };
 const char* name_of(Kind kind);
 
-/// Messages that begin together and end together. Between two ranks those of one tag match in order.
+/// A run of numbers in a buffer.
+struct Piece {
+  int buffer = -1;
+  std::int64_t offset_bytes = 0;
+};
+
+/// dst = src, or dst += src: what becomes of something that has arrived. Items are floats or doubles.
+struct Combination {
+  Piece dst, src;
+  std::int64_t count = 0;
+  model::ItemType type = model::ItemType::float32;
+  bool accumulate = true;
+};
+
+/// A collective of MPI among `ranks`, this one included, in place of messages of our own. The order of its sums is the
+/// library's.
+struct Collective {
+  enum class Operation {
+    all_reduce,      ///< dst (count) = the sum of src (count) of all
+    reduce_scatter,  ///< dst (count) = this rank's part of the sum of src (count x ranks)
+    all_gather       ///< dst (count x ranks) = src (count) of all in order; src is this rank's part of dst
+  };
+  Operation operation = Operation::all_reduce;
+  std::vector<int> ranks{};
+  Piece src, dst;
+  std::int64_t count = 0;
+  model::ItemType type = model::ItemType::float32;
+};
+const char* name_of(Collective::Operation operation);
+/// What this rank hands to it, and what it gets back.
+std::int64_t bytes_given(const Collective& collective);
+std::int64_t bytes_taken(const Collective& collective);
+
+/// Messages that begin together; when all of them have been taken and have arrived, the combinations are done in order.
+/// Between two ranks messages of one tag match in order.
+struct Round {
+  std::vector<Message> sends{}, receives{};
+  std::vector<Combination> combinations{};
+  std::optional<Collective> collective{};  ///< instead of messages
+};
+
+/// Rounds that follow each other without being asked: they move along whenever the rank polls.
 struct Exchange {
   std::string name;
   Kind kind = Kind::halo;
   int tag = 0;
-  std::vector<Message> sends, receives;
+  std::vector<Round> rounds;
 };
+
+/// True if there is something to wait for other than that what was sent is taken.
+bool receives_something(const Exchange& exchange);
+
+/// Calls visit(message, is_receive) for all messages in the order of rounds, sends first.
+template <class Visit>
+void for_each_message(const Exchange& exchange, Visit visit) {
+  for (const Round& round : exchange.rounds) {
+    for (const Message& message : round.sends) visit(message, false);
+    for (const Message& message : round.receives) visit(message, true);
+  }
+}
 
 /// A piece of the arena. Steps outside [first_step, last_step] may use its memory for something else.
 struct Buffer {
@@ -83,7 +139,7 @@ struct Buffer {
 struct ParameterBuffers {
   model::Parameter parameter;
   plan::Shard shard;
-  std::vector<int> holders{};  ///< the ranks that have the same shard
+  tensor::RankGroup holders{};  ///< the ranks that have the same shard
   int value = -1, gradient = -1;
   /// The items of the shard, in kernels' order, that this rank updates; the other holders update the rest.
   tensor::Range updated{};
@@ -94,13 +150,13 @@ struct ParameterBuffers {
 /// Of the ranks that hold them each updates its own items, for which alone it keeps the optimizer's state.
 struct Bucket {
   std::string name;
-  std::vector<int> holders{};
+  tensor::RankGroup holders{};
   int value = -1, gradient = -1;
   std::vector<int> state{};
   std::int64_t items = 0;
-  tensor::Range own{};  ///< items
-  bool common = false;  ///< the holders share a machine and have one memory for `value`
-  int tag = 0;          ///< of the exchange that spreads its results; it tells buckets apart on all ranks
+  tensor::Range own{};        ///< items
+  std::vector<int> common{};  ///< the holders of this machine, if they have one memory for `value`
+  int tag = 0;                ///< of the exchange that spreads its results; it tells buckets apart on all ranks
 };
 
 /// A tensor that enters or leaves the step: the box of the mini-batch that this rank has, and where.
@@ -149,8 +205,8 @@ struct LowerOptions {
   bool keep_output = false;     ///< outputs and predictions keep their memory to the end of the run
   /// On this machine. Without it only convolutions have scratch memory: as much as the plan says.
   KernelNeeds needs{};
-  /// Ranks that can read this rank's memory, and it theirs: those of its machine, itself among them. Nobody if empty.
-  std::vector<int> sharing_ranks{};
+  plan::Machines machines{};  ///< that the ranks run on
+  bool shares_memory = true;  ///< ranks of one machine can read each other's memory
   /// Smaller messages move even where they could be read in place: copying them is faster.
   std::int64_t least_bytes_in_place = 64 << 10;
 };
@@ -159,7 +215,7 @@ struct LowerOptions {
 Schedule lower(const model::Graph& graph, const plan::Plan& plan, int rank, const LowerOptions& options);
 
 /// Messages that the rank sends in one step, of one kind, and their bytes: those that move, and those that stay where
-/// they are and are only announced.
+/// they are and are only announced. A collective of MPI counts as one message with the bytes that are handed to it.
 struct Volume {
   std::int64_t messages = 0, bytes = 0, announced_bytes = 0;
   bool operator==(const Volume&) const = default;

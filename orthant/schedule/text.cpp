@@ -18,13 +18,13 @@ struct TaskName {
   const char* operator()(const model::ActivationTask&) const { return "activation"; }
   const char* operator()(const model::SoftmaxTask&) const { return "softmax"; }
   const char* operator()(const model::CopyTask&) const { return "copy"; }
+  const char* operator()(const model::CopyPiecesTask&) const { return "copy_pieces"; }
   const char* operator()(const model::FillTask&) const { return "fill"; }
   const char* operator()(const model::AddTask&) const { return "add"; }
   const char* operator()(const model::DropoutTask&) const { return "dropout"; }
   const char* operator()(const model::BiasGradientTask&) const { return "bias_gradient"; }
   const char* operator()(const model::LossSumsTask&) const { return "loss_sums"; }
   const char* operator()(const model::LossTask&) const { return "loss"; }
-  const char* operator()(const model::SumTask&) const { return "sum"; }
   const char* operator()(const model::UpdateTask&) const { return "update"; }
 };
 
@@ -71,6 +71,28 @@ std::string message_text(const Schedule& schedule, const Message& message, const
                      message.transport == Transport::moved ? "" : fmt::format(" ({})", name_of(message.transport)));
 }
 
+std::string piece_text(const Schedule& schedule, const Piece& piece) {
+  return fmt::format("{} from {}", name_in(schedule, piece.buffer), piece.offset_bytes);
+}
+
+std::string round_text(const Schedule& schedule, const Round& round) {
+  std::string text;
+  for (const Message& message : round.sends) text += message_text(schedule, message, "to");
+  for (const Message& message : round.receives) text += message_text(schedule, message, "from");
+  if (round.collective) {
+    const Collective& one = *round.collective;
+    text += fmt::format("; mpi {} of {} x {} bytes among {} ranks: {} into {}", name_of(one.operation), one.count,
+                        model::bytes_of(one.type), one.ranks.size(), piece_text(schedule, one.src),
+                        piece_text(schedule, one.dst));
+  }
+  for (const Combination& one : round.combinations) {
+    text +=
+        fmt::format("; {} x {} bytes of {} {} {}", one.count, model::bytes_of(one.type), piece_text(schedule, one.src),
+                    one.accumulate ? "added to" : "copied to", piece_text(schedule, one.dst));
+  }
+  return text;
+}
+
 std::string buffer_text(const Schedule& schedule, const Buffer& buffer) {
   std::string text = fmt::format("buffer {} {} bytes", buffer.name, buffer.bytes);
   if (buffer.inside >= 0) text += fmt::format(" in {} from {}", name_in(schedule, buffer.inside), buffer.offset_bytes);
@@ -106,6 +128,15 @@ const char* name_of(Transport transport) {
   return "";
 }
 
+const char* name_of(Collective::Operation operation) {
+  switch (operation) {
+    case Collective::Operation::all_reduce: return "all_reduce";
+    case Collective::Operation::reduce_scatter: return "reduce_scatter";
+    case Collective::Operation::all_gather: return "all_gather";
+  }
+  return "";
+}
+
 std::string to_text(const Schedule& schedule) {
   std::string text;
   for (const Step& step : schedule.steps)
@@ -122,8 +153,8 @@ std::string to_full_text(const Schedule& schedule) {
   }
   for (const Exchange& exchange : schedule.exchanges) {
     text += fmt::format("exchange {} {} tag {}", exchange.name, name_of(exchange.kind), exchange.tag);
-    for (const Message& message : exchange.sends) text += message_text(schedule, message, "to");
-    for (const Message& message : exchange.receives) text += message_text(schedule, message, "from");
+    for (std::size_t i = 0; i < exchange.rounds.size(); ++i)
+      text += (i == 0 ? "" : "\n  then") + round_text(schedule, exchange.rounds[i]);
     text += "\n";
   }
   for (const Buffer& buffer : schedule.buffers) text += buffer_text(schedule, buffer);

@@ -34,6 +34,7 @@ class Footprints {
   /// The arguments that are there and are touched; empty for messages.
   [[nodiscard]] std::vector<Touch> of(const Step& step) const;
   [[nodiscard]] ByteSet of(const Message& message) const;
+  [[nodiscard]] ByteSet of(const Piece& piece, std::int64_t bytes) const;
   [[nodiscard]] ByteSet of(const Port& port) const;
   /// A range of bytes of the root of `buffer`.
   [[nodiscard]] ByteSet bytes(int buffer, const tensor::Range& range) const { return {period(buffer), range}; }

@@ -2,6 +2,8 @@
 #include "orthant/schedule/verification.hpp"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace orthant::schedule {
 namespace {
@@ -27,10 +29,20 @@ void check_pairs(const Schedule& schedule, Mistakes& mistakes) {
   }
 }
 
-bool have_common_peer(const std::vector<Message>& a, const std::vector<Message>& b) {
-  return std::any_of(a.begin(), a.end(), [&](const Message& one) {
-    return std::any_of(b.begin(), b.end(), [&](const Message& other) { return one.peer == other.peer; });
+/// Peers that an exchange sends to (false) and receives from (true).
+std::set<std::pair<int, bool>> peers_of(const Exchange& exchange) {
+  std::set<std::pair<int, bool>> peers;
+  for_each_message(exchange, [&](const Message& message, bool is_receive) { peers.emplace(message.peer, is_receive); });
+  return peers;
+}
+
+bool have_common_peer(const Exchange& a, const Exchange& b) {
+  const auto peers = peers_of(a);
+  bool found = false;
+  for_each_message(b, [&](const Message& message, bool is_receive) {
+    found = found || peers.contains({message.peer, is_receive});
   });
+  return found;
 }
 
 /// Exchanges that are in flight together would take each other's messages.
@@ -42,7 +54,7 @@ void check_tags(const Schedule& schedule, Mistakes& mistakes) {
       const Exchange& b = schedule.exchanges[k];
       const bool together = flights[i].start < flights[k].finish && flights[k].start < flights[i].finish;
       if (!together || a.tag != b.tag) continue;
-      if (have_common_peer(a.sends, b.sends) || have_common_peer(a.receives, b.receives))
+      if (have_common_peer(a, b))
         mistakes.push_back(fmt::format("{} and {} are in flight together with tag {}", a.name, b.name, a.tag));
     }
   }
@@ -50,23 +62,30 @@ void check_tags(const Schedule& schedule, Mistakes& mistakes) {
 
 /// What stays where it is must be in shared memory, and received where it is.
 void check_transports(const Schedule& schedule, const Exchange& exchange, Mistakes& mistakes) {
-  const auto buffer_in = [&](const Message& message) { return buffer_of(schedule, root_of(schedule, message.buffer)); };
-  for (const Message& message : exchange.sends) {
-    const Buffer buffer = buffer_in(message);
-    if (buffer.keeper >= 0)
-      mistakes.push_back(fmt::format("{} sends {}, which rank {} keeps", exchange.name, buffer.name, buffer.keeper));
-    if (message.transport != Transport::moved && !buffer.shared)
-      mistakes.push_back(
-          fmt::format("{} is to be read in place in {}, which is not shared", exchange.name, buffer.name));
-  }
-  for (const Message& message : exchange.receives) {
-    const Buffer buffer = buffer_in(message);
+  const auto root = [&](int buffer) { return buffer_of(schedule, root_of(schedule, buffer)); };
+  for_each_message(exchange, [&](const Message& message, bool is_receive) {
+    const Buffer buffer = root(message.buffer);
+    if (!is_receive) {
+      if (buffer.keeper >= 0)
+        mistakes.push_back(fmt::format("{} sends {}, which rank {} keeps", exchange.name, buffer.name, buffer.keeper));
+      if (message.transport != Transport::moved && !buffer.shared)
+        mistakes.push_back(
+            fmt::format("{} is to be read in place in {}, which is not shared", exchange.name, buffer.name));
+      return;
+    }
     const int keeper = message.transport == Transport::in_place ? message.peer : -1;
     if (buffer.keeper != keeper)
       mistakes.push_back(fmt::format("{} receives {} from rank {}, and rank {} keeps it", exchange.name, buffer.name,
                                      message.peer, buffer.keeper));
     if (message.transport == Transport::common && !(buffer.shared && buffer.persistent))
       mistakes.push_back(fmt::format("{} has {} in common, which is not shared", exchange.name, buffer.name));
+  });
+  for (const Round& round : exchange.rounds) {
+    for (const Combination& one : round.combinations) {
+      const Buffer buffer = root(one.dst.buffer);
+      if (buffer.keeper >= 0)
+        mistakes.push_back(fmt::format("{} writes {}, which rank {} keeps", exchange.name, buffer.name, buffer.keeper));
+    }
   }
 }
 
@@ -103,11 +122,20 @@ Mistakes check_lifetimes(const Schedule& schedule) {
   }
   const std::vector<Flight> flights = flights_of(schedule);
   for (std::size_t i = 0; i < flights.size(); ++i) {
-    for (const auto* list : {&schedule.exchanges[i].sends, &schedule.exchanges[i].receives}) {
-      for (const Message& message : *list) {
-        check_life(schedule, message.buffer, flights[i].start, mistakes);
-        check_life(schedule, message.buffer, flights[i].finish, mistakes);
+    const auto check = [&](int buffer) {
+      check_life(schedule, buffer, flights[i].start, mistakes);
+      check_life(schedule, buffer, flights[i].finish, mistakes);
+    };
+    for (const Round& round : schedule.exchanges[i].rounds) {
+      for (const Message& message : round.sends) check(message.buffer);
+      for (const Message& message : round.receives) check(message.buffer);
+      for (const Combination& one : round.combinations) {
+        check(one.src.buffer);
+        check(one.dst.buffer);
       }
+      if (!round.collective) continue;
+      check(round.collective->src.buffer);
+      check(round.collective->dst.buffer);
     }
   }
   for (const Buffer& buffer : schedule.buffers) {

@@ -44,10 +44,7 @@ class Walk {
       const auto& work = schedule_.steps[static_cast<std::size_t>(step_)].work;
       if (const auto* start = std::get_if<Start>(&work)) {
         begin(start->exchange);
-      } else if (const auto* finish = std::get_if<Finish>(&work)) {
-        for (const Message& message : exchange(finish->exchange).receives)
-          written(message.buffer).add(footprints_.of(message));
-      } else {
+      } else if (std::holds_alternative<model::Task>(work)) {
         compute();
       }
     }
@@ -116,25 +113,107 @@ class Walk {
     }
   }
 
-  void begin(int index) {
-    for (const Message& message : exchange(index).sends) {
-      const ByteSet bytes = footprints_.of(message);
-      const int root = root_of(schedule_, message.buffer);
-      const std::string what = fmt::format("the message to rank {}", message.peer);
-      check_read(root, bytes, what);
-      check_flight(root, bytes, false, what);
+  /// Something that an exchange reads or writes.
+  struct Use {
+    Piece piece;
+    std::int64_t bytes = 0;
+    bool writes = false;
+    bool adds = false;  ///< reads what it writes
+    std::string what;
+  };
+
+  static Use use_of(const Message& message, bool is_receive) {
+    return {{message.buffer, message.offset_bytes},
+            message.bytes,
+            is_receive,
+            false,
+            fmt::format("the message {} rank {}", is_receive ? "from" : "to", message.peer)};
+  }
+
+  /// What the messages of a round use, or its collective: all at once.
+  static std::vector<Use> uses_of(const Round& round) {
+    std::vector<Use> uses;
+    for (const Message& message : round.sends) uses.push_back(use_of(message, false));
+    for (const Message& message : round.receives) uses.push_back(use_of(message, true));
+    if (const auto& one = round.collective) {
+      uses.push_back({one->src, bytes_given(*one), false, false, "what is given to MPI"});
+      uses.push_back({one->dst, bytes_taken(*one), true, false, "what comes from MPI"});
     }
-    for (const Message& message : exchange(index).sends) add_flight(index, message, false);
-    for (const Message& message : exchange(index).receives) {
-      check_flight(root_of(schedule_, message.buffer), footprints_.of(message), true,
-                   fmt::format("the message from rank {}", message.peer));
-      add_flight(index, message, true);
+    return uses;
+  }
+
+  /// The rounds follow each other until the exchange ends. Nobody else may touch what any of them writes, or write what
+  /// any of them reads, so what they bring counts as written from the beginning.
+  void begin(int index) {
+    for (const Round& round : exchange(index).rounds) {
+      const std::vector<Use> uses = uses_of(round);
+      for (const Use& use : uses) check_use(use);
+      check_together(index, round, uses);
+      for (const Use& use : uses) apply(use);
+      for (const Combination& one : round.combinations) {
+        const std::int64_t bytes = one.count * model::bytes_of(one.type);
+        const Use src{one.src, bytes, false, false, "what is combined"};
+        const Use dst{one.dst, bytes, true, one.accumulate, "what is combined"};
+        check_use(src);
+        check_use(dst);
+        apply(dst);
+      }
+    }
+    for (const Round& round : exchange(index).rounds) add_flights(index, round);
+  }
+
+  void check_use(const Use& use) {
+    const ByteSet bytes = footprints_.of(use.piece, use.bytes);
+    const int root = root_of(schedule_, use.piece.buffer);
+    if (!use.writes || use.adds) check_read(root, bytes, use.what);
+    check_flight(root, bytes, use.writes, use.what);
+  }
+
+  void apply(const Use& use) {
+    if (use.writes) written(use.piece.buffer).add(footprints_.of(use.piece, use.bytes));
+  }
+
+  /// What one message of a round brings is neither sent nor received by another. MPI gathers in place.
+  void check_together(int index, const Round& round, const std::vector<Use>& uses) {
+    if (round.collective && round.collective->operation == Collective::Operation::all_gather) return;
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      for (std::size_t k = 0; k < uses.size(); ++k) {
+        if (i == k || !uses[i].writes || (uses[k].writes && k < i)) continue;
+        const int root = root_of(schedule_, uses[i].piece.buffer);
+        if (root != root_of(schedule_, uses[k].piece.buffer)) continue;
+        const tensor::Range common =
+            footprints_.of(uses[i].piece, uses[i].bytes).common(footprints_.of(uses[k].piece, uses[k].bytes));
+        if (common == tensor::Range{}) continue;
+        mistakes_.push_back(fmt::format("step {}, {}: {} writes bytes {} to {} of {} while {} {} them", step_,
+                                        step_name(), uses[i].what, common.lo, common.hi, root_name(root),
+                                        exchange(index).name, uses[k].writes ? "receives" : "sends"));
+      }
     }
   }
 
-  void add_flight(int index, const Message& message, bool is_receive) {
+  void add_flights(int index, const Round& round) {
+    for (const Message& message : round.sends) add_flight(index, message);
+    const int until = flights_[static_cast<std::size_t>(index)].finish;
+    const auto add = [&](const Piece& piece, std::int64_t bytes, bool is_receive) {
+      in_flight_.push_back({.exchange = index,
+                            .root = root_of(schedule_, piece.buffer),
+                            .is_receive = is_receive,
+                            .bytes = footprints_.of(piece, bytes),
+                            .until = until});
+    };
+    for (const Message& message : round.receives) add({message.buffer, message.offset_bytes}, message.bytes, true);
+    for (const Combination& one : round.combinations) {
+      add(one.src, one.count * model::bytes_of(one.type), false);
+      add(one.dst, one.count * model::bytes_of(one.type), true);
+    }
+    if (!round.collective) return;
+    add(round.collective->src, bytes_given(*round.collective), false);
+    add(round.collective->dst, bytes_taken(*round.collective), true);
+  }
+
+  void add_flight(int index, const Message& message) {
     int until = flights_[static_cast<std::size_t>(index)].finish;
-    if (message.transport == Transport::in_place && !is_receive) {
+    if (message.transport == Transport::in_place) {
       const int release = release_of(schedule_, message);
       if (release <= until) {
         mistakes_.push_back(fmt::format("{} is read in place by rank {}, and nothing says until when",
@@ -144,7 +223,7 @@ class Walk {
     }
     in_flight_.push_back({.exchange = index,
                           .root = root_of(schedule_, message.buffer),
-                          .is_receive = is_receive,
+                          .is_receive = false,
                           .bytes = footprints_.of(message),
                           .until = until});
   }
@@ -174,7 +253,9 @@ class Walk {
 
   void check_overlaps(const std::vector<Touch>& touches, const Touch& target) {
     for (const Touch& other : touches) {
-      if (&other == &target || other.root != target.root || other.bytes.common(target.bytes) == tensor::Range{})
+      // The pieces of one argument are done one after the other.
+      if (other.argument.position == target.argument.position || other.root != target.root ||
+          other.bytes.common(target.bytes) == tensor::Range{})
         continue;
       if (target.argument.in_place && other.argument.access == Access::read && are_same_items(other, target)) continue;
       mistakes_.push_back(fmt::format("step {}, {}: {} writes over {} in {}", step_, step_name(),
@@ -186,10 +267,11 @@ class Walk {
   /// A rank that has sent the gradient of items that another rank updates must not read those weights, if it has them
   /// in common with that rank, until it is told that the new values are complete.
   void check_common_weights(const Bucket& bucket) {
-    if (!bucket.common) return;
+    if (bucket.common.empty()) return;
     for (std::size_t i = 0; i < flights_.size(); ++i) {
-      for (const Message& message : schedule_.exchanges[i].receives) {
-        if (root_of(schedule_, message.buffer) != bucket.value) continue;
+      for_each_message(schedule_.exchanges[i], [&](const Message& message, bool is_receive) {
+        if (!is_receive || message.transport != Transport::common || root_of(schedule_, message.buffer) != bucket.value)
+          return;
         const ByteSet bytes = footprints_.of(message);
         const int sent = start_of_gradient(bucket, message);
         if (sent < 0) {
@@ -198,7 +280,7 @@ class Walk {
         }
         for (int step = std::max(sent, 0) + 1; sent >= 0 && step < flights_[i].start; ++step)
           check_common_weights(bucket, message.peer, bytes, schedule_.steps[static_cast<std::size_t>(step)]);
-      }
+      });
     }
   }
 
@@ -212,14 +294,15 @@ class Walk {
 
   /// The step that begins to send the gradient of these weights to the rank that they come from, or -1.
   [[nodiscard]] int start_of_gradient(const Bucket& bucket, const Message& weights) const {
-    for (std::size_t i = 0; i < flights_.size(); ++i) {
-      for (const Message& message : schedule_.exchanges[i].sends) {
-        if (message.peer == weights.peer && root_of(schedule_, message.buffer) == bucket.gradient &&
+    int start = -1;
+    for (std::size_t i = 0; i < flights_.size() && start < 0; ++i) {
+      for_each_message(schedule_.exchanges[i], [&](const Message& message, bool is_receive) {
+        if (!is_receive && message.peer == weights.peer && root_of(schedule_, message.buffer) == bucket.gradient &&
             message.offset_bytes == weights.offset_bytes && message.bytes == weights.bytes)
-          return flights_[i].start;
-      }
+          start = flights_[i].start;
+      });
     }
-    return -1;
+    return start;
   }
 
   /// What the run is for must be there at its end.

@@ -9,14 +9,14 @@
 namespace orthant::schedule {
 namespace {
 
-/// An exchange of one of the ranks.
-struct ExchangeId {
-  int rank = -1, exchange = -1;
+/// A round of an exchange of one of the ranks.
+struct RoundId {
+  int rank = -1, exchange = -1, round = -1;
 };
 
 /// One side of a message.
 struct Side {
-  ExchangeId id;
+  RoundId id;
   Message message;
 };
 
@@ -37,13 +37,16 @@ class Together {
     for (const Schedule& schedule : ranks) {
       flights_.push_back(flights_of(schedule));
       footprints_.emplace_back(schedule);
-      partners_.emplace_back(schedule.exchanges.size());
+      auto& partners = partners_.emplace_back();
+      for (const Exchange& one : schedule.exchanges) partners.emplace_back(one.rounds.size());
+      done_.emplace_back(schedule.exchanges.size(), 0);
     }
   }
 
   Mistakes run() {
     collect();
     if (mistakes_.empty()) match();
+    if (mistakes_.empty()) match_calls();
     if (mistakes_.empty()) simulate();
     if (mistakes_.empty()) check_readers();
     return std::move(mistakes_);
@@ -51,14 +54,19 @@ class Together {
 
  private:
   [[nodiscard]] const Schedule& schedule(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
-  [[nodiscard]] const Exchange& exchange(const ExchangeId& id) const {
+  [[nodiscard]] const Exchange& exchange(const RoundId& id) const {
     return schedule(id.rank).exchanges[static_cast<std::size_t>(id.exchange)];
   }
-  [[nodiscard]] const Flight& flight(const ExchangeId& id) const {
+  [[nodiscard]] const Flight& flight(const RoundId& id) const {
     return flights_[static_cast<std::size_t>(id.rank)][static_cast<std::size_t>(id.exchange)];
   }
-  std::vector<ExchangeId>& partners(const ExchangeId& id) {
-    return partners_[static_cast<std::size_t>(id.rank)][static_cast<std::size_t>(id.exchange)];
+  std::vector<RoundId>& partners(const RoundId& id) {
+    return partners_[static_cast<std::size_t>(id.rank)][static_cast<std::size_t>(id.exchange)]
+                    [static_cast<std::size_t>(id.round)];
+  }
+  /// Rounds of an exchange that are over.
+  int& done(const RoundId& id) {
+    return done_[static_cast<std::size_t>(id.rank)][static_cast<std::size_t>(id.exchange)];
   }
   [[nodiscard]] const Step& step(int rank, int index) const {
     return schedule(rank).steps[static_cast<std::size_t>(index)];
@@ -67,24 +75,62 @@ class Together {
   void collect() {
     for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
       for (const Step& one : schedule(rank).steps) {
-        if (const auto* start = std::get_if<Start>(&one.work)) collect({rank, start->exchange});
+        if (const auto* start = std::get_if<Start>(&one.work)) collect(rank, start->exchange);
       }
     }
   }
 
-  void collect(const ExchangeId& id) {
+  void collect(int rank, int index) {
+    RoundId id{rank, index, 0};
     const Exchange& one = exchange(id);
-    for (const auto* list : {&one.sends, &one.receives}) {
-      const bool sends = list == &one.sends;
-      for (const Message& message : *list) {
-        if (message.peer == id.rank || message.peer >= static_cast<int>(ranks_.size())) {
-          mistakes_.push_back(fmt::format("rank {}: {} has a message for rank {}", id.rank, one.name, message.peer));
+    for (const Round& round : one.rounds) {
+      for (const auto* list : {&round.sends, &round.receives}) {
+        const bool sends = list == &round.sends;
+        for (const Message& message : *list) {
+          if (message.peer >= static_cast<int>(ranks_.size()) || message.peer == id.rank) {
+            mistakes_.push_back(fmt::format("rank {}: {} has a message for rank {}", id.rank, one.name, message.peer));
+          } else if (sends) {
+            channels_[{id.rank, message.peer, one.tag}].sends.push_back({id, message});
+          } else {
+            channels_[{message.peer, id.rank, one.tag}].receives.push_back({id, message});
+          }
+        }
+      }
+      if (round.collective) {
+        const auto& ranks = round.collective->ranks;
+        if (std::find(ranks.begin(), ranks.end(), id.rank) == ranks.end())
+          mistakes_.push_back(fmt::format("{}: rank {} is not among those of its collective", one.name, id.rank));
+        calls_[{one.kind, ranks}][id.rank].push_back(id);
+      }
+      ++id.round;
+    }
+  }
+
+  [[nodiscard]] const Collective& collective(const RoundId& id) const {
+    return *exchange(id).rounds[static_cast<std::size_t>(id.round)].collective;
+  }
+
+  /// The ranks of a collective call MPI for each kind in the same order, with the same operation and count.
+  void match_calls() {
+    for (const auto& [key, calls] : calls_) {
+      for (const int rank : key.second) {
+        const auto found = calls.find(rank);
+        const auto& first = calls.begin()->second;
+        if (found == calls.end() || found->second.size() != first.size()) {
+          mistakes_.push_back(fmt::format("{}: rank {} does not make the {} calls of MPI that rank {} makes",
+                                          exchange(first.front()).name, rank, first.size(), calls.begin()->first));
           continue;
         }
-        if (sends) {
-          channels_[{id.rank, message.peer, one.tag}].sends.push_back({id, message});
-        } else {
-          channels_[{message.peer, id.rank, one.tag}].receives.push_back({id, message});
+        for (std::size_t i = 0; i < first.size(); ++i) {
+          const Collective& mine = collective(found->second[i]);
+          const Collective& other = collective(first[i]);
+          if (mine.operation != other.operation || mine.count != other.count || mine.type != other.type) {
+            mistakes_.push_back(fmt::format("{}: ranks {} and {} call MPI differently", exchange(first[i]).name, rank,
+                                            calls.begin()->first));
+          }
+          for (const auto& [peer, ids] : calls) {
+            if (peer != rank && i < ids.size()) partners(found->second[i]).push_back(ids[i]);
+          }
         }
       }
     }
@@ -122,14 +168,16 @@ class Together {
                                     side.id.rank, side.message.bytes, side.message.peer, verb, one.tag));
   }
 
-  /// Every rank goes on until it finishes an exchange whose other side has not started. None may stay there.
+  /// Every rank goes on until it finishes an exchange of which a round is not over. None may stay there. Rounds of
+  /// exchanges that have started follow each other wherever the rank is.
   void simulate() {
     at_.assign(ranks_.size(), 0);
     for (bool moved = true; moved;) {
       moved = false;
       for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
         int& at = at_[static_cast<std::size_t>(rank)];
-        while (at < static_cast<int>(schedule(rank).steps.size()) && !awaited(rank)) {
+        moved = advance_rounds(rank) || moved;
+        while (at < static_cast<int>(schedule(rank).steps.size()) && !waits(rank)) {
           ++at;
           moved = true;
         }
@@ -141,15 +189,47 @@ class Together {
     }
   }
 
-  /// The exchange of another rank that `rank` waits for where it is.
-  [[nodiscard]] const ExchangeId* awaited(int rank) const {
+  [[nodiscard]] bool has_started(const RoundId& id) const {
+    return at_[static_cast<std::size_t>(id.rank)] > flight(id).start;
+  }
+  [[nodiscard]] bool has_begun(const RoundId& id) { return has_started(id) && done(id) >= id.round; }
+
+  bool advance_rounds(int rank) {
+    bool moved = false;
+    for (int i = 0; i < static_cast<int>(schedule(rank).exchanges.size()); ++i) {
+      RoundId id{rank, i, 0};
+      for (id.round = done(id); has_started(id) && id.round < rounds_of(id); ++id.round) {
+        const std::vector<RoundId>& all = partners(id);
+        if (!std::all_of(all.begin(), all.end(), [&](const RoundId& one) { return has_begun(one); })) break;
+        ++done(id);
+        moved = true;
+      }
+    }
+    return moved;
+  }
+
+  [[nodiscard]] int rounds_of(const RoundId& id) const { return static_cast<int>(exchange(id).rounds.size()); }
+
+  [[nodiscard]] bool waits(int rank) {
     const auto* finish = std::get_if<Finish>(&step(rank, at_[static_cast<std::size_t>(rank)]).work);
-    if (!finish) return nullptr;
-    const auto& all = partners_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(finish->exchange)];
-    const auto late = std::find_if(all.begin(), all.end(), [&](const ExchangeId& id) {
-      return at_[static_cast<std::size_t>(id.rank)] <= flight(id).start;
-    });
-    return late == all.end() ? nullptr : &*late;
+    if (!finish) return false;
+    const RoundId id{rank, finish->exchange, 0};
+    return done(id) < rounds_of(id);
+  }
+
+  /// The exchange that has not started and that `rank` waits for where it is, directly or because a round of another
+  /// rank waits for it.
+  [[nodiscard]] RoundId awaited(int rank) {
+    RoundId id{rank, std::get<Finish>(step(rank, at_[static_cast<std::size_t>(rank)]).work).exchange, 0};
+    for (std::size_t hops = 0; hops <= ranks_.size(); ++hops) {
+      id.round = done(id);
+      const std::vector<RoundId>& all = partners(id);
+      const auto late = std::find_if(all.begin(), all.end(), [&](const RoundId& one) { return !has_begun(one); });
+      if (late == all.end()) break;
+      id = *late;
+      if (!has_started(id)) break;
+    }
+    return id;
   }
 
   /// From `rank`, which waits, to the one it waits for and so on, until one comes again.
@@ -157,12 +237,12 @@ class Together {
     std::vector<int> way;
     while (std::find(way.begin(), way.end(), rank) == way.end()) {
       way.push_back(rank);
-      rank = awaited(rank)->rank;
+      rank = awaited(rank).rank;
     }
     way.erase(way.begin(), std::find(way.begin(), way.end(), rank));
     std::string text;
     for (const int one : way) {
-      const ExchangeId& id = *awaited(one);
+      const RoundId id = awaited(one);
       text += fmt::format("{}rank {} waits in step {}, {}, for rank {} to reach step {}, {}", text.empty() ? "" : "; ",
                           one, at_[static_cast<std::size_t>(one)], step(one, at_[static_cast<std::size_t>(one)]).name,
                           id.rank, flight(id).start, step(id.rank, flight(id).start).name);
@@ -191,6 +271,14 @@ class Together {
     }
   }
 
+  /// True if rounds of the exchange combine something of `root`.
+  static bool combines(const Schedule& schedule, const Exchange& exchange, int root) {
+    return std::any_of(exchange.rounds.begin(), exchange.rounds.end(), [&](const Round& round) {
+      return std::any_of(round.combinations.begin(), round.combinations.end(),
+                         [&](const Combination& one) { return root_of(schedule, one.src.buffer) == root; });
+    });
+  }
+
   [[nodiscard]] int last_read(int rank, const Message& message) const {
     const int root = root_of(schedule(rank), message.buffer);
     const Footprints& footprints = footprints_[static_cast<std::size_t>(rank)];
@@ -204,15 +292,23 @@ class Together {
       if (!names_it) continue;
       for (const Touch& touch : footprints.of(step(rank, i)))
         if (touch.root == root && touch.bytes.common(bytes) != tensor::Range{}) last = i;
+      const auto* finish = std::get_if<Finish>(&step(rank, i).work);
+      if (finish &&
+          combines(schedule(rank), schedule(rank).exchanges[static_cast<std::size_t>(finish->exchange)], root))
+        last = i;
     }
     return last;
   }
 
   std::span<const Schedule> ranks_;
-  std::vector<Footprints> footprints_;                          ///< per rank
-  std::vector<std::vector<Flight>> flights_;                    ///< per rank and exchange
-  std::vector<std::vector<std::vector<ExchangeId>>> partners_;  ///< per rank and exchange, with repetitions
-  std::map<std::tuple<int, int, int>, Channel> channels_;       ///< by sender, receiver and tag
+  std::vector<Footprints> footprints_;        ///< per rank
+  std::vector<std::vector<Flight>> flights_;  ///< per rank and exchange
+  /// Per rank, exchange and round, with repetitions.
+  std::vector<std::vector<std::vector<std::vector<RoundId>>>> partners_;
+  std::vector<std::vector<int>> done_;  ///< per rank and exchange
+  /// By kind and ranks: the calls of each rank in the order in which they start.
+  std::map<std::pair<Kind, std::vector<int>>, std::map<int, std::vector<RoundId>>> calls_;
+  std::map<std::tuple<int, int, int>, Channel> channels_;  ///< by sender, receiver and tag
   std::vector<Pair> pairs_;
   std::vector<int> at_;  ///< per rank: the step it is in
   Mistakes mistakes_;

@@ -32,27 +32,50 @@ void check_buffers(const Schedule& schedule, Mistakes& mistakes) {
   }
 }
 
-void check_messages(const Schedule& schedule, const Exchange& exchange, Mistakes& mistakes) {
-  if (exchange.sends.empty() && exchange.receives.empty())
-    mistakes.push_back(fmt::format("{} has no messages", exchange.name));
-  for (const auto* list : {&exchange.sends, &exchange.receives}) {
-    const char* what = list == &exchange.sends ? "to" : "from";
+/// Bytes of a buffer that something of an exchange touches.
+void check_bytes(const Schedule& schedule, const std::string& what, const Piece& piece, std::int64_t bytes,
+                 Mistakes& mistakes) {
+  if (!is_buffer(schedule, piece.buffer)) {
+    mistakes.push_back(fmt::format("{} lies in buffer {}, which does not exist", what, piece.buffer));
+    return;
+  }
+  const Buffer& buffer = buffer_of(schedule, piece.buffer);
+  const std::int64_t end = piece.offset_bytes + bytes;
+  if (bytes <= 0) mistakes.push_back(fmt::format("{} has {} bytes", what, bytes));
+  if (piece.offset_bytes < 0 || end > buffer.bytes) {
+    mistakes.push_back(fmt::format("{} is bytes {} to {} of {}, which has {}", what, piece.offset_bytes, end,
+                                   buffer.name, buffer.bytes));
+  }
+}
+
+void check_round(const Schedule& schedule, const std::string& name, const Round& round, Mistakes& mistakes) {
+  if (round.sends.empty() && round.receives.empty() && !round.collective)
+    mistakes.push_back(fmt::format("{} has no messages", name));
+  for (const auto* list : {&round.sends, &round.receives}) {
+    const char* direction = list == &round.sends ? "to" : "from";
     for (const Message& message : *list) {
-      const std::string name = fmt::format("{}: the message {} rank {}", exchange.name, what, message.peer);
-      if (message.peer < 0) mistakes.push_back(name + " has no such peer");
-      if (!is_buffer(schedule, message.buffer)) {
-        mistakes.push_back(fmt::format("{} lies in buffer {}, which does not exist", name, message.buffer));
-        continue;
-      }
-      const Buffer& buffer = buffer_of(schedule, message.buffer);
-      const std::int64_t end = message.offset_bytes + message.bytes;
-      if (message.bytes <= 0) mistakes.push_back(fmt::format("{} has {} bytes", name, message.bytes));
-      if (message.offset_bytes < 0 || end > buffer.bytes) {
-        mistakes.push_back(fmt::format("{} is bytes {} to {} of {}, which has {}", name, message.offset_bytes, end,
-                                       buffer.name, buffer.bytes));
-      }
+      const std::string what = fmt::format("{}: the message {} rank {}", name, direction, message.peer);
+      if (message.peer < 0) mistakes.push_back(what + " has no such peer");
+      check_bytes(schedule, what, {message.buffer, message.offset_bytes}, message.bytes, mistakes);
     }
   }
+  for (const Combination& one : round.combinations) {
+    const std::int64_t bytes = one.count * model::bytes_of(one.type);
+    check_bytes(schedule, name + ": what is combined", one.src, bytes, mistakes);
+    check_bytes(schedule, name + ": what is combined", one.dst, bytes, mistakes);
+  }
+  if (!round.collective) return;
+  if (!round.sends.empty() || !round.receives.empty())
+    mistakes.push_back(fmt::format("{} has messages beside a collective", name));
+  check_bytes(schedule, name + ": what is given to MPI", round.collective->src, bytes_given(*round.collective),
+              mistakes);
+  check_bytes(schedule, name + ": what comes from MPI", round.collective->dst, bytes_taken(*round.collective),
+              mistakes);
+}
+
+void check_messages(const Schedule& schedule, const Exchange& exchange, Mistakes& mistakes) {
+  if (exchange.rounds.empty()) mistakes.push_back(fmt::format("{} has no messages", exchange.name));
+  for (const Round& round : exchange.rounds) check_round(schedule, exchange.name, round, mistakes);
 }
 
 /// Steps name buffers and exchanges that exist, and so do ports.
@@ -123,9 +146,9 @@ Mistakes check_arguments(const Schedule& schedule) {
     const auto* task = std::get_if<model::Task>(&step.work);
     if (!task) continue;
     const std::vector<Argument> arguments = model::arguments(*task);
-    if (arguments.size() != step.arguments.size()) {
+    if (const std::size_t count = model::argument_count(*task); count != step.arguments.size()) {
       mistakes.push_back(fmt::format("{} has {} arguments, but a {} takes {}", step.name, step.arguments.size(),
-                                     name_of(*task), arguments.size()));
+                                     name_of(*task), count));
       continue;
     }
     for (const Argument& argument : arguments) check_argument(schedule, step, argument, mistakes);

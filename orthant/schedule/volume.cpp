@@ -2,6 +2,8 @@
 #include "orthant/model/arguments.hpp"
 #include "orthant/schedule/schedule.hpp"
 
+#include <algorithm>
+
 namespace orthant::schedule {
 namespace {
 
@@ -28,11 +30,39 @@ std::int64_t bytes_moved(const Step& step) {
   return bytes;
 }
 
+namespace {
+
+std::int64_t collective_bytes(const Collective& collective, Collective::Operation of_all_ranks) {
+  const std::int64_t bytes = base::checked_mul(collective.count, model::bytes_of(collective.type));
+  const bool all = collective.operation == of_all_ranks;
+  return all ? base::checked_mul(bytes, static_cast<std::int64_t>(collective.ranks.size())) : bytes;
+}
+
+}  // namespace
+
+std::int64_t bytes_given(const Collective& collective) {
+  return collective_bytes(collective, Collective::Operation::reduce_scatter);
+}
+
+std::int64_t bytes_taken(const Collective& collective) {
+  return collective_bytes(collective, Collective::Operation::all_gather);
+}
+
+bool receives_something(const Exchange& exchange) {
+  return std::any_of(exchange.rounds.begin(), exchange.rounds.end(),
+                     [](const Round& round) { return !round.receives.empty() || round.collective.has_value(); });
+}
+
 Volume sent(const Exchange& exchange) {
   Volume volume;
-  for (const Message& message : exchange.sends) {
+  for (const Round& round : exchange.rounds) {
+    for (const Message& message : round.sends) {
+      ++volume.messages;
+      (message.transport == Transport::moved ? volume.bytes : volume.announced_bytes) += message.bytes;
+    }
+    if (!round.collective) continue;
     ++volume.messages;
-    (message.transport == Transport::moved ? volume.bytes : volume.announced_bytes) += message.bytes;
+    volume.bytes += bytes_given(*round.collective);
   }
   return volume;
 }

@@ -1,18 +1,37 @@
 #pragma once
 
-#include "orthant/tensor/box.hpp"
+#include "orthant/tensor/distribution.hpp"
 
 #include <functional>
 #include <vector>
 
 namespace orthant::tensor {
 
-/// The boxes of one tensor that each rank holds (no cell is held twice) and the boxes that it wants.
-struct Redistribution {
-  int ranks = 1;
-  std::function<Box(int rank)> held;
-  std::function<std::vector<Box>(int rank)> wanted;
+/// What the parts of a grid want of a tensor. Dims are independent of each other: what a part wants along a dim depends
+/// on its coordinate in that dim alone.
+struct Demand {
+  Grid grid;
+  int first_rank = 0;
+  /// Of n, d, h and w. Both ends rise with the coordinate; a part that wants nothing has an empty range.
+  std::function<Range(Dim dim, int coordinate)> along;
+  /// The channels of the boxes that a part wants, side by side; none of them is empty.
+  std::function<std::vector<Range>(int coordinate)> channels;
 };
+
+/// Every part wants its own block.
+Demand demand_of(const Distribution& distribution);
+
+/// The boxes that a rank wants.
+std::vector<Box> wanted_boxes(const Demand& demand, int rank);
+
+/// Who holds which boxes of one tensor, and who wants which.
+struct Redistribution {
+  Distribution held;
+  Demand wanted;
+};
+
+/// True if every rank holds what it wants, and nothing else. Samples are taken to be cut alike.
+bool is_local(const Redistribution& boxes);
 
 /// A box that is sent to or received from a peer. `wanted` is its index in the receiver's list of wanted boxes.
 struct Move {
@@ -30,7 +49,8 @@ struct Moves {
   std::vector<Move> stays;  ///< what the rank both wants and holds
 };
 
-/// Peers are in ascending order, and the boxes for one peer in the order of its list.
+/// Peers are in ascending order, and the boxes for one peer in the order of its list. They are found from coordinates:
+/// the cost grows with the number of peers, not with the number of ranks.
 Moves moves_of(const Redistribution& boxes, int rank);
 
 }  // namespace orthant::tensor

@@ -12,32 +12,36 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b)
 
 }  // namespace
 
+Range cells_read(const Window& window, Dim dim, const Range& range, const Shape& src, const Shape& dst) {
+  const std::int64_t stride = window.stride[dim];
+  const std::int64_t pad = window.pad_lo[dim];
+  const std::int64_t last = (range.hi - 1) * stride - pad + reach(window, dim);
+  const std::int64_t next = range.hi == dst[dim] ? src[dim] : range.hi * stride - pad;
+  const std::int64_t lo = std::clamp<std::int64_t>(range.lo * stride - pad, 0, src[dim]);
+  return {lo, std::clamp<std::int64_t>(std::max(last, next), lo, src[dim])};
+}
+
 Box cells_read(const Window& window, const Box& box, const Shape& src, const Shape& dst) {
   if (is_empty(box)) return {};
   Box read = box;
-  for (const Dim dim : spatial_dims) {
-    const std::int64_t stride = window.stride[dim];
-    const std::int64_t pad = window.pad_lo[dim];
-    const std::int64_t last = (box.hi[dim] - 1) * stride - pad + reach(window, dim);
-    const std::int64_t next = box.hi[dim] == dst[dim] ? src[dim] : box.hi[dim] * stride - pad;
-    read.lo[dim] = std::clamp<std::int64_t>(box.lo[dim] * stride - pad, 0, src[dim]);
-    read.hi[dim] = std::clamp<std::int64_t>(std::max(last, next), read.lo[dim], src[dim]);
-  }
+  for (const Dim dim : spatial_dims) read.set(dim, cells_read(window, dim, box[dim], src, dst));
   return is_empty(read) ? Box{} : read;
+}
+
+Range cells_reading(const Window& window, Dim dim, const Range& range, const Shape& dst) {
+  const std::int64_t stride = window.stride[dim];
+  const std::int64_t pad = window.pad_lo[dim];
+  const std::int64_t lowest = ceil_div(range.lo + pad - reach(window, dim) + 1, stride);
+  const std::int64_t before = floor_div(range.lo + pad, stride);
+  const std::int64_t highest = floor_div(range.hi - 1 + pad, stride);
+  const std::int64_t lo = std::clamp<std::int64_t>(std::min(lowest, before), 0, dst[dim] - 1);
+  return {lo, std::clamp<std::int64_t>(highest + 1, lo + 1, dst[dim])};
 }
 
 Box cells_reading(const Window& window, const Box& box, const Shape& dst) {
   if (is_empty(box)) return {};
   Box reading = box;
-  for (const Dim dim : spatial_dims) {
-    const std::int64_t stride = window.stride[dim];
-    const std::int64_t pad = window.pad_lo[dim];
-    const std::int64_t lowest = ceil_div(box.lo[dim] + pad - reach(window, dim) + 1, stride);
-    const std::int64_t before = floor_div(box.lo[dim] + pad, stride);
-    const std::int64_t highest = floor_div(box.hi[dim] - 1 + pad, stride);
-    reading.lo[dim] = std::clamp<std::int64_t>(std::min(lowest, before), 0, dst[dim] - 1);
-    reading.hi[dim] = std::clamp<std::int64_t>(highest + 1, reading.lo[dim] + 1, dst[dim]);
-  }
+  for (const Dim dim : spatial_dims) reading.set(dim, cells_reading(window, dim, box[dim], dst));
   return reading;
 }
 

@@ -34,19 +34,20 @@ Json step_arguments(const engine::Engine& engine, int index) {
 }
 
 Json exchange_arguments(const schedule::Exchange& exchange) {
-  const auto list = [](const std::vector<schedule::Message>& messages) {
-    Json result = Json::array();
-    for (const schedule::Message& message : messages)
-      result.push_back(
-          {{"rank", message.peer}, {"bytes", message.bytes}, {"transport", schedule::name_of(message.transport)}});
-    return result;
-  };
+  Json to = Json::array();
+  Json from = Json::array();
+  schedule::for_each_message(exchange, [&](const schedule::Message& message, bool is_receive) {
+    (is_receive ? from : to)
+        .push_back(
+            {{"rank", message.peer}, {"bytes", message.bytes}, {"transport", schedule::name_of(message.transport)}});
+  });
   const schedule::Volume volume = schedule::sent(exchange);
   return {{"kind", schedule::name_of(exchange.kind)},
+          {"rounds", exchange.rounds.size()},
           {"bytes_sent", volume.bytes},
           {"bytes_announced", volume.announced_bytes},
-          {"to", list(exchange.sends)},
-          {"from", list(exchange.receives)}};
+          {"to", std::move(to)},
+          {"from", std::move(from)}};
 }
 
 Json row_name(int rank, int row, const std::string& name) {

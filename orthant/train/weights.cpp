@@ -141,7 +141,7 @@ void collect_parameter(const engine::Session& session, const schedule::Parameter
     return;
   }
   for (int rank = 0; rank < session.comm().size(); ++rank) {
-    const std::vector<int> holders = plan::shard_holders(session.plan(), session.graph(), parameter.node, rank);
+    const tensor::RankGroup holders = plan::shard_holders(session.plan(), session.graph(), parameter.node, rank);
     const plan::Shard shard = plan::shard_of(session.plan(), session.graph(), parameter, rank);
     const std::int64_t count = plan::count(parameter, shard);
     if (holders.empty() || holders.front() != rank || count == 0) continue;

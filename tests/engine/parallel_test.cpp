@@ -301,8 +301,8 @@ TEST(Parallel, AnyStagesOnAnyRanksEqualOneRank) {
 
 constexpr model::Optimizer adam{.kind = model::OptimizerKind::adam};
 
-/// Where gradients and weights lie changes no bit: neither on how many machines the ranks are, nor whether small
-/// gradients are read in place.
+/// Where gradients and weights lie changes no bit: neither whether the ranks of a machine share memory, nor whether
+/// small gradients are read in place.
 TEST(Parallel, SharedMemoryChangesNothing) {
   for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(times(150)); ++seed) {
     SmallCase generator(seed);
@@ -315,10 +315,11 @@ TEST(Parallel, SharedMemoryChangesNothing) {
         samples_only ? plan::make_plan(graph, "data", ranks) : random_plan(graph, ranks, generator.random());
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(plan));
     RanksOptions options{.data = Data::reals, .runs = 3, .lower = {.optimizer = adam, .least_bytes_in_place = 0}};
-    options.ranks_per_machine = 1;
-    const Outcome apart = run_ranks(graph, plan, options);
     for (const int together : {2, ranks}) {
       options.ranks_per_machine = together;
+      options.lower.shares_memory = false;
+      const Outcome apart = run_ranks(graph, plan, options);
+      options.lower.shares_memory = true;
       EXPECT_EQ(difference(run_ranks(graph, plan, options), apart), "") << together << " ranks on a machine";
     }
   }
@@ -370,9 +371,11 @@ TEST(Parallel, SchedulesOfRandomPipelinesHaveNoMistakes) {
     if (plan.micro_batches > 1 && plan.ranks > 1) ++staged;
     cuts.add(graph, plan);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + plan::to_json(plan));
-    for (const schedule::LowerOptions& options :
+    for (schedule::LowerOptions options :
          {schedule::LowerOptions{}, schedule::LowerOptions{.mode = schedule::Mode::evaluate, .keep_output = true},
           schedule::LowerOptions{.update = false, .input_gradient = true, .keep_output = true}}) {
+      options.machines = plan::Machines::alike(plan.ranks, plan.exchanges.most_ranks_per_machine);
+      options.least_bytes_in_place = 0;
       std::vector<schedule::Schedule> ranks;
       for (int rank = 0; rank < plan.ranks; ++rank) ranks.push_back(schedule::lower(graph, plan, rank, options));
       EXPECT_EQ(schedule::verify(std::span<const schedule::Schedule>(ranks)), std::vector<std::string>{});

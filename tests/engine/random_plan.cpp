@@ -4,6 +4,7 @@
 #include "orthant/base/one_of.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace orthant::test {
 namespace {
@@ -79,9 +80,22 @@ plan::KernelChoices random_kernels(Random& random) {
   return kernels;
 }
 
+plan::ExchangeForms random_forms(Random& random) {
+  plan::ExchangeForms forms;
+  forms.sums.form = std::array{plan::Form::direct, plan::Form::recursive,
+                               plan::Form::mpi}[static_cast<std::size_t>(pick(random, 0, 2))];
+  forms.buckets.form = static_cast<plan::Form>(pick(random, 0, 3));
+  forms.sums.direct_up_to = pick(random, 0, 4);
+  forms.buckets.direct_up_to = pick(random, 0, 4);
+  forms.two_levels = pick(random, 0, 3) > 0;
+  forms.most_ranks_per_machine = pick(random, 1, 4);
+  return forms;
+}
+
 plan::Plan any_plan(const model::Graph& graph, int ranks, Random& random) {
   plan::Plan plan = plan::serial_plan(graph);
   plan.ranks = ranks;
+  plan.exchanges = random_forms(random);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const model::Node& node = graph.nodes[i];
     plan::NodePlan& entry = plan.nodes[i];

@@ -182,17 +182,23 @@ void collect(const schedule::Schedule& schedule, Memory memory, const model::Gra
   }
 }
 
-void expect_traffic_as_scheduled(const comm::Comm& comm, const schedule::Schedule& schedule, int runs) {
-  const auto counted = comm.traffic();
+using Traffics = std::map<std::string, comm::Traffic>;
+
+void expect_traffic_as_scheduled(const Traffics& before, const Traffics& counted, const schedule::Schedule& schedule,
+                                 int runs) {
+  const auto of = [](const Traffics& all, const char* kind) {
+    const auto found = all.find(kind);
+    return found == all.end() ? comm::Traffic{} : found->second;
+  };
   for (const auto kind :
        {schedule::Kind::halo, schedule::Kind::gather, schedule::Kind::redistribution, schedule::Kind::gradient,
         schedule::Kind::weights, schedule::Kind::statistics, schedule::Kind::loss}) {
     const schedule::Volume said = schedule::sent(schedule, kind);
-    const auto found = counted.find(schedule::name_of(kind));
-    const comm::Traffic measured = found == counted.end() ? comm::Traffic{} : found->second;
-    EXPECT_EQ(measured.messages, said.messages * runs) << schedule::name_of(kind);
-    EXPECT_EQ(measured.bytes, said.bytes * runs) << schedule::name_of(kind);
-    EXPECT_EQ(measured.announced_bytes, said.announced_bytes * runs) << schedule::name_of(kind);
+    const comm::Traffic first = of(before, schedule::name_of(kind));
+    const comm::Traffic last = of(counted, schedule::name_of(kind));
+    EXPECT_EQ(last.messages - first.messages, said.messages * runs) << schedule::name_of(kind);
+    EXPECT_EQ(last.bytes - first.bytes, said.bytes * runs) << schedule::name_of(kind);
+    EXPECT_EQ(last.announced_bytes - first.announced_bytes, said.announced_bytes * runs) << schedule::name_of(kind);
   }
 }
 
@@ -217,13 +223,36 @@ void check_bounds(const schedule::Schedule& schedule) {
     }
   }
   for (const schedule::Exchange& exchange : schedule.exchanges) {
-    for (const auto* list : {&exchange.sends, &exchange.receives}) {
-      for (const schedule::Message& message : *list) {
-        const schedule::Buffer& buffer = schedule.buffers.at(static_cast<std::size_t>(message.buffer));
-        if (message.offset_bytes + message.bytes > buffer.bytes)
-          throw std::runtime_error(exchange.name + " reaches beyond " + buffer.name);
-      }
-    }
+    schedule::for_each_message(exchange, [&](const schedule::Message& message, bool /*is_receive*/) {
+      const schedule::Buffer& buffer = schedule.buffers.at(static_cast<std::size_t>(message.buffer));
+      if (message.offset_bytes + message.bytes > buffer.bytes)
+        throw std::runtime_error(exchange.name + " reaches beyond " + buffer.name);
+    });
+  }
+}
+
+/// Pieces are judged one by one.
+std::vector<model::Task> judged_tasks(const model::Task& task) {
+  const auto* copies = std::get_if<model::CopyPiecesTask>(&task);
+  if (!copies) return {task};
+  std::vector<model::Task> tasks;
+  for (const auto& [src, dst] : copies->pieces)
+    tasks.emplace_back(model::CopyTask{.accumulate = copies->accumulate, .src = src, .dst = dst});
+  return tasks;
+}
+
+void check_arguments(const schedule::Step& step, const model::Task& task) {
+  const std::vector<model::Argument> ours = model::arguments(task);
+  const std::vector<Argument> judged = arguments_of(task);
+  if (ours.size() != judged.size() || step.arguments.size() != judged.size())
+    throw std::runtime_error(step.name + " has another number of arguments than its judge knows");
+  for (std::size_t i = 0; i < judged.size(); ++i) {
+    if (step.arguments[i] < 0) continue;
+    const bool same = ours[i].position.name == judged[i].name && ours[i].layout == judged[i].layout &&
+                      model::bytes_of(ours[i].type) == bytes_of(judged[i].type) &&
+                      (ours[i].access == model::Access::write) == (judged[i].access == Access::write);
+    const bool is_touched = ours[i].access != model::Access::none;
+    if (is_touched && !same) throw std::runtime_error(step.name + ": argument " + judged[i].name + " differs");
   }
 }
 
@@ -232,18 +261,7 @@ void check_arguments(const schedule::Schedule& schedule) {
   for (const schedule::Step& step : schedule.steps) {
     const auto* task = std::get_if<model::Task>(&step.work);
     if (!task) continue;
-    const std::vector<model::Argument> ours = model::arguments(*task);
-    const std::vector<Argument> judged = arguments_of(*task);
-    if (ours.size() != judged.size() || step.arguments.size() != judged.size())
-      throw std::runtime_error(step.name + " has another number of arguments than its judge knows");
-    for (std::size_t i = 0; i < judged.size(); ++i) {
-      if (step.arguments[i] < 0) continue;
-      const bool same = ours[i].position.name == judged[i].name && ours[i].layout == judged[i].layout &&
-                        model::bytes_of(ours[i].type) == bytes_of(judged[i].type) &&
-                        (ours[i].access == model::Access::write) == (judged[i].access == Access::write);
-      const bool is_touched = ours[i].access != model::Access::none;
-      if (is_touched && !same) throw std::runtime_error(step.name + ": argument " + judged[i].name + " differs");
-    }
+    for (const model::Task& one : judged_tasks(*task)) check_arguments(step, one);
   }
 }
 
@@ -270,9 +288,9 @@ std::vector<schedule::Schedule> lower_all(const model::Graph& graph, const plan:
   for (int rank = 0; rank < plan.ranks; ++rank) {
     schedule::LowerOptions own = options.lower;
     own.needs = engine::kernel_needs(1);
-    for (int other = 0; other < plan.ranks; ++other) {
-      if (other / options.ranks_per_machine == rank / options.ranks_per_machine) own.sharing_ranks.push_back(other);
-    }
+    const int most = plan.exchanges.most_ranks_per_machine;
+    const int together = most > 0 ? std::min(most, options.ranks_per_machine) : options.ranks_per_machine;
+    own.machines = plan::Machines::alike(plan.ranks, together);
     ranks.push_back(schedule::lower(graph, plan, rank, own));
     check_bounds(ranks.back());
     check_arguments(ranks.back());
@@ -309,26 +327,45 @@ Outcome run_in_double(const model::Graph& graph, const RanksOptions& options) {
   return outcome;
 }
 
+namespace {
+
+/// Runs one rank and puts what it has into the outcome. `mutex` guards that.
+void run_one(schedule::Schedule schedule, const model::Graph& graph, const RanksOptions& options, comm::Comm& comm,
+             std::mutex& mutex, Outcome& outcome) {
+  engine::Engine engine(std::move(schedule), comm, {.threads = 1, .before_allocation = {}});
+  const EngineMemory memory{engine};
+  fill(engine.schedule(), memory, graph, options);
+  const Traffics before = comm.traffic();
+  std::vector<double> losses;
+  for (int run = 1; run <= options.runs; ++run) {
+    engine.run({.step = run, .seed = 7, .learning_rate = options.learning_rate});
+    losses.push_back(engine.losses().back());
+  }
+  const std::lock_guard lock(mutex);
+  if (outcome.losses.empty()) outcome.losses = losses;
+  EXPECT_EQ(outcome.losses, losses) << "rank " << comm.rank() << " has another loss";
+  collect(engine.schedule(), memory, graph, options, outcome);
+  expect_traffic_as_scheduled(before, comm.traffic(), engine.schedule(), options.runs);
+}
+
+}  // namespace
+
 Outcome run_ranks(const model::Graph& graph, const plan::Plan& plan, const RanksOptions& options) {
   Outcome outcome;
   std::mutex mutex;
   std::vector<schedule::Schedule> schedules = lower_all(graph, plan, options);
-  run_threads(plan.ranks, [&](comm::Comm& comm) {
-    schedule::Schedule& schedule = schedules[static_cast<std::size_t>(comm.rank())];
-    engine::Engine engine(std::move(schedule), comm, {.threads = 1, .before_allocation = {}});
-    const EngineMemory memory{engine};
-    fill(engine.schedule(), memory, graph, options);
-    std::vector<double> losses;
-    for (int run = 1; run <= options.runs; ++run) {
-      engine.run({.step = run, .seed = 7, .learning_rate = options.learning_rate});
-      losses.push_back(engine.losses().back());
-    }
-    const std::lock_guard lock(mutex);
-    if (outcome.losses.empty()) outcome.losses = losses;
-    EXPECT_EQ(outcome.losses, losses) << "rank " << comm.rank() << " has another loss";
-    collect(engine.schedule(), memory, graph, options, outcome);
-    expect_traffic_as_scheduled(comm, engine.schedule(), options.runs);
-  });
+  const auto body = [&](comm::Comm& comm) {
+    run_one(std::move(schedules[static_cast<std::size_t>(comm.rank())]), graph, options, comm, mutex, outcome);
+  };
+  run_threads(plan.ranks, body, {.delays = options.delays});
+  return outcome;
+}
+
+Outcome run_rank(const model::Graph& graph, const plan::Plan& plan, const RanksOptions& options, comm::Comm& comm) {
+  Outcome outcome;
+  std::mutex mutex;
+  std::vector<schedule::Schedule> schedules = lower_all(graph, plan, options);
+  run_one(std::move(schedules[static_cast<std::size_t>(comm.rank())]), graph, options, comm, mutex, outcome);
   return outcome;
 }
 
@@ -357,6 +394,17 @@ std::string difference(const Outcome& actual, const Outcome& expected) {
     if (std::string text = compare(name, found->second, values); !text.empty()) return text;
   }
   return "";
+}
+
+std::string part_difference(const Outcome& part, const Outcome& expected) {
+  Outcome filled = part;
+  const auto fill_gaps = [](std::vector<float>& values, const std::vector<float>& from) {
+    values.resize(from.size(), std::nanf(""));
+    for (std::size_t i = 0; i < from.size(); ++i) values[i] = std::isnan(values[i]) ? from[i] : values[i];
+  };
+  fill_gaps(filled.output, expected.output);
+  for (const auto& [name, values] : expected.tensors) fill_gaps(filled.tensors[name], values);
+  return difference(filled, expected);
 }
 
 std::map<std::string, double> errors(const Outcome& actual, const Outcome& expected) {

@@ -61,10 +61,13 @@ TEST(UpdateTasks, AreRight) {
       std::vector<int> nulls;
       if (model::state_count(optimizer) < 1) nulls.push_back(2);
       if (model::state_count(optimizer) < 2) nulls.push_back(3);
-      for (const int arrived : {0, 1, 3}) {
-        const model::UpdateTask task{.optimizer = optimizer, .count = count, .arrived = arrived};
-        EXPECT_EQ(check({.task = task, .nulls = nulls, .shared = {}}), "")
-            << count << " items, momentum " << optimizer.momentum << ", arrived from " << arrived;
+      for (const auto& [arrived, kept] : {std::pair{0, 0}, {1, 0}, {3, 0}, {0, 1}, {2, 3}}) {
+        const model::UpdateTask task{.optimizer = optimizer, .count = count, .arrived = arrived, .kept = kept};
+        std::vector<int> none = nulls;
+        if (arrived == 0) none.push_back(4);
+        EXPECT_EQ(check({.task = task, .nulls = none, .shared = {}}), "")
+            << count << " items, momentum " << optimizer.momentum << ", arrived from " << arrived << ", kept by "
+            << kept;
       }
     }
   }

@@ -143,6 +143,22 @@ TEST(CopyTasks, AreRight) {
   }
 }
 
+// Pieces of two tensors, packed side by side or added from there.
+TEST(CopyPiecesTasks, AreRight) {
+  for (const ShapeLine& line : tensors()) {
+    for (const Room room : rooms) {
+      const tensor::Layout roomy = layout_with(room, src_shape(line));
+      tensor::Layout first = tensor::channels_last(src_shape(line));
+      tensor::Layout second = first;
+      second.offset = tensor::volume(first.extents) + 3;
+      const model::CopyPiecesTask packing{.pieces = {{roomy, second}, {roomy, first}}};
+      EXPECT_EQ(check({.task = packing, .nulls = {}, .shared = {}}), "") << line.text;
+      const model::CopyPiecesTask adding{.accumulate = true, .pieces = {{first, roomy}, {second, roomy}}};
+      EXPECT_EQ(check({.task = adding, .nulls = {}, .shared = {}}), "") << line.text << " added";
+    }
+  }
+}
+
 TEST(FillTasks, AreRight) {
   for (const ShapeLine& line : tensors()) {
     for (const Room room : rooms) {

@@ -94,12 +94,12 @@ TEST(StatisticsGroup, CoversTheRanksItSays) {
     plan.nodes[2].statistics = statistics;
     return statistics_group(plan, graph, 2, rank);
   };
-  EXPECT_EQ(group(Statistics::local, 2).ranks, std::vector<int>{2});
+  EXPECT_EQ(group(Statistics::local, 2).ranks.to_list(), std::vector<int>{2});
   EXPECT_EQ(group(Statistics::local, 2).pixels, 3 * 16);
-  EXPECT_EQ(group(Statistics::spatial, 2).ranks, (std::vector<int>{1, 2, 3}));
+  EXPECT_EQ(group(Statistics::spatial, 2).ranks.to_list(), (std::vector<int>{1, 2, 3}));
   EXPECT_EQ(group(Statistics::spatial, 2).pixels, 8 * 16);
-  EXPECT_EQ(group(Statistics::global, 2).ranks, (std::vector<int>{1, 2, 3, 7, 8, 9}));
-  EXPECT_EQ(group(Statistics::global, 12).ranks, (std::vector<int>{4, 5, 6, 10, 11, 12}));
+  EXPECT_EQ(group(Statistics::global, 2).ranks.to_list(), (std::vector<int>{1, 2, 3, 7, 8, 9}));
+  EXPECT_EQ(group(Statistics::global, 12).ranks.to_list(), (std::vector<int>{4, 5, 6, 10, 11, 12}));
   EXPECT_EQ(group(Statistics::global, 12).pixels, 2 * 8 * 16);
   EXPECT_TRUE(group(Statistics::global, 0).ranks.empty());
 }

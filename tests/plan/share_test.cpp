@@ -261,7 +261,7 @@ TEST(Shard, HoldersShareOnePartAndThePartsTileTheParameter) {
       std::set<int> seen;
       for (int rank = 0; rank < drawn.plan.ranks; ++rank) {
         const Shard shard = shard_of(drawn.plan, drawn.graph, parameter, rank);
-        const std::vector<int> holders = shard_holders(drawn.plan, drawn.graph, 1, rank);
+        const std::vector<int> holders = shard_holders(drawn.plan, drawn.graph, 1, rank).to_list();
         if (rank < drawn.plan.nodes[1].first_rank) {
           EXPECT_TRUE(holders.empty());
           EXPECT_EQ(count(parameter, shard), 0);

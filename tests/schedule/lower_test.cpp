@@ -47,7 +47,7 @@ TEST(Lower, ActivationRidesOnConvolutionAndPoolingWritesItsGradientOverIt) {
             "pool.loss loss(pool, target, loss.sums, pool, loss)\n"
             "pool.backward_data pool(pool, -, act, act)\n"
             "conv.backward_weights conv(input, act, conv.weight.gradient, -)\n"
-            "conv.weight.update update(conv.weight.bucket, conv.weight.bucket.gradient, -, -)\n");
+            "conv.weight.update update(conv.weight.bucket, conv.weight.bucket.gradient, -, -, -)\n");
 }
 
 TEST(Lower, ResidualSumAndActivationRideOnBatchNorm) {
@@ -137,8 +137,7 @@ std::set<Transport> transports(const Schedule& schedule, const std::string& endi
   std::set<Transport> found;
   for (const Exchange& exchange : schedule.exchanges) {
     if (!exchange.name.ends_with(ending)) continue;
-    for (const Message& message : exchange.sends) found.insert(message.transport);
-    for (const Message& message : exchange.receives) found.insert(message.transport);
+    for_each_message(exchange, [&](const Message& message, bool /*is_receive*/) { found.insert(message.transport); });
   }
   return found;
 }
@@ -152,7 +151,8 @@ model::Graph six_buckets(std::int64_t samples = 2) {
 
 TEST(Lower, GradientsThatOthersReadInPlaceStayUntilTheyHave) {
   const model::Graph graph = six_buckets();
-  const Schedule schedule = lower_verified(graph, plan::make_plan(graph, "data", 2), 1, {.sharing_ranks = {0, 1}});
+  const Schedule schedule =
+      lower_verified(graph, plan::make_plan(graph, "data", 2), 1, {.machines = plan::Machines({2})});
 
   ASSERT_EQ(schedule.buckets.size(), 6U);
   for (std::size_t b = 0; b < 6; ++b) {
@@ -173,24 +173,31 @@ TEST(Lower, GradientsThatOthersReadInPlaceStayUntilTheyHave) {
 
 TEST(Lower, OnlyRanksOfOneMachineReadEachOthersGradients) {
   const model::Graph graph = six_buckets(4);
-  const Schedule schedule = lower_verified(graph, plan::make_plan(graph, "data", 4), 1, {.sharing_ranks = {0, 1}});
+  const Schedule schedule =
+      lower_verified(graph, plan::make_plan(graph, "data", 4), 1, {.machines = plan::Machines({2, 2})});
 
   for (const Exchange& exchange : schedule.exchanges) {
-    for (const auto* list : {&exchange.sends, &exchange.receives}) {
-      for (const Message& message : *list) {
-        const bool stays = exchange.name.ends_with(".reduce") && message.peer == 0;
-        EXPECT_EQ(message.transport, stays ? Transport::in_place : Transport::moved) << exchange.name;
-      }
-    }
+    for_each_message(exchange, [&](const Message& message, bool /*is_receive*/) {
+      const bool stays = exchange.kind == Kind::gradient && message.peer == 0;
+      const bool common = exchange.kind == Kind::weights && message.peer == 0;
+      EXPECT_EQ(message.transport, stays    ? Transport::in_place
+                                   : common ? Transport::common
+                                            : Transport::moved)
+          << exchange.name;
+      // Between machines only ranks of the same place exchange something of buckets.
+      const bool bucket = exchange.kind == Kind::gradient || exchange.kind == Kind::weights;
+      EXPECT_TRUE(!bucket || message.peer == 0 || message.peer == 3) << exchange.name << ": rank " << message.peer;
+    });
   }
-  for (const Bucket& bucket : schedule.buckets) EXPECT_FALSE(bucket.common) << "two machines have no memory in common";
+  for (const Bucket& bucket : schedule.buckets) EXPECT_EQ(bucket.common, (std::vector{0, 1}));
 }
 
 TEST(Lower, SmallGradientsMoveAndWeightsAreStillCommon) {
   GraphBuilder builder("net", 3, {.n = 2, .c = 2, .d = 4, .h = 4, .w = 4});
   builder.add("conv", conv3(4));
   const model::Graph graph = builder.finish(mse);
-  const Schedule schedule = lower_verified(graph, plan::make_plan(graph, "data", 2), 0, {.sharing_ranks = {0, 1}});
+  const Schedule schedule =
+      lower_verified(graph, plan::make_plan(graph, "data", 2), 0, {.machines = plan::Machines({2})});
 
   EXPECT_EQ(transports(schedule, ".reduce"), (std::set{Transport::moved}));
   EXPECT_EQ(transports(schedule, ".spread"), (std::set{Transport::common}));
@@ -200,7 +207,7 @@ TEST(Lower, SmallGradientsMoveAndWeightsAreStillCommon) {
 TEST(Lower, GradientsOfShardsAreNotReadInPlace) {
   const model::Graph graph = six_buckets();
   const Schedule schedule =
-      lower_verified(graph, plan::make_plan(graph, "data+filter", 4), 1, {.sharing_ranks = {0, 1, 2, 3}});
+      lower_verified(graph, plan::make_plan(graph, "data+filter", 4), 1, {.machines = plan::Machines({4})});
 
   EXPECT_TRUE(std::any_of(schedule.exchanges.begin(), schedule.exchanges.end(),
                           [](const Exchange& exchange) { return exchange.kind == Kind::gradient; }));
@@ -291,7 +298,7 @@ TEST(Lower, PoolingWaitsForChannelsOfOthers) {
   plan.nodes[static_cast<std::size_t>(pool)].grid = {.n = 1, .c = 1, .d = 2, .h = 1, .w = 1};
   for (const int rank : {0, 1}) {
     const std::string all = to_text(lower_verified(graph, plan, rank, {}));
-    EXPECT_LT(all.find("conv.halo.finish"), all.find("pool.forward ")) << all;
+    EXPECT_LT(all.find("conv.for.pool.finish"), all.find("pool.forward ")) << all;
     EXPECT_EQ(all.find("pool.forward_edge"), std::string::npos) << all;
   }
 }

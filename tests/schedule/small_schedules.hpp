@@ -27,11 +27,13 @@ inline model::Graph small_network() {
 }
 
 /// The schedules of all ranks under a compact grid, on one machine.
-inline std::vector<Schedule> lowered(const std::string& grid, LowerOptions options = {}) {
+inline std::vector<Schedule> lowered(const std::string& grid, LowerOptions options = {},
+                                     const plan::ExchangeForms& forms = {}) {
   const model::Graph graph = small_network();
-  const plan::Plan plan = plan::make_plan(graph, plan::parse_grid(grid));
+  plan::Plan plan = plan::make_plan(graph, plan::parse_grid(grid));
+  plan.exchanges = forms;
   options.least_bytes_in_place = 0;
-  for (int rank = 0; rank < plan.ranks; ++rank) options.sharing_ranks.push_back(rank);
+  options.machines = plan::Machines({plan.ranks});
   std::vector<Schedule> schedules;
   for (int rank = 0; rank < plan.ranks; ++rank) schedules.push_back(lower(graph, plan, rank, options));
   return schedules;

@@ -6,7 +6,7 @@ namespace orthant::schedule {
 namespace {
 
 Message& first_send(Schedule& schedule, const std::string& exchange) {
-  return named(schedule.exchanges, exchange).sends.front();
+  return named(schedule.exchanges, exchange).rounds.front().sends.front();
 }
 
 TEST(VerifyRanks, NamesTheRankOfAMistake) {
@@ -17,18 +17,19 @@ TEST(VerifyRanks, NamesTheRankOfAMistake) {
 
 TEST(VerifyRanks, FindsAMessageThatNobodyReceives) {
   std::vector<Schedule> ranks = lowered("d3");
-  named(ranks[1].exchanges, "norm.statistics").receives.pop_back();
+  named(ranks[1].exchanges, "norm.statistics").rounds.front().receives.pop_back();
   // Rank 1 adds up what is there from before.
-  EXPECT_TRUE(finds(verify(ranks), "norm.add_up: src reads"));
+  EXPECT_TRUE(finds(verify(ranks), "norm.statistics.start: what is combined reads"));
   std::vector<Schedule> senders = lowered("d3");
-  named(senders[1].exchanges, "norm.statistics").sends.pop_back();
+  named(senders[1].exchanges, "norm.statistics").rounds.front().sends.pop_back();
   EXPECT_TRUE(finds(verify(senders), "norm.statistics: rank 2 has a message of 64 bytes that rank 1 never sends (tag"));
 }
 
 TEST(VerifyRanks, FindsAMessageWithoutAPartner) {
   std::vector<Schedule> ranks = lowered("d3");
   Exchange& exchange = named(ranks[1].exchanges, "norm.statistics");
-  exchange.sends.push_back(exchange.sends.front());
+  auto& sends = exchange.rounds.front().sends;
+  sends.push_back(sends.front());
   EXPECT_TRUE(
       finds(verify(ranks), "norm.statistics: rank 1 has a message of 64 bytes that rank 0 never receives (tag"));
 }
@@ -62,14 +63,13 @@ TEST(VerifyRanks, FindsThatTwoRanksWaitForEachOther) {
   // The statistics of rank 1 start behind the halo, which rank 0 starts behind the statistics.
   move_behind(ranks[1], "norm.statistics.start", "relu.halo.finish");
   move_behind(ranks[1], "norm.statistics.finish", "norm.statistics.start");
-  move_behind(ranks[1], "norm.add_up", "norm.statistics.finish");
   named(ranks[1].steps, "norm.forward").arguments[model::at::norm_forward::sums] =
       named(ranks[1].steps, "norm.forward_sums").arguments.back();
   const std::vector<std::string> mistakes = verify(ranks);
   ASSERT_EQ(mistakes.size(), 1U) << testing::PrintToString(mistakes);
   EXPECT_EQ(mistakes.front(),
             "no rank of these can go on: rank 0 waits in step 3, norm.statistics.finish, for rank 1 to reach step 6, "
-            "norm.statistics.start; rank 1 waits in step 5, relu.halo.finish, for rank 0 to reach step 7, "
+            "norm.statistics.start; rank 1 waits in step 5, relu.halo.finish, for rank 0 to reach step 6, "
             "relu.halo.start");
 }
 
@@ -81,8 +81,8 @@ TEST(VerifyRanks, FindsACycleOfThree) {
     schedule.buffers = {
         {.name = "x", .bytes = 8, .persistent = true, .first_step = 0, .last_step = 3},
     };
-    schedule.exchanges = {{.name = "get", .sends = {}, .receives = {{(rank + 2) % 3, 0, 0, 4}}},
-                          {.name = "give", .sends = {{(rank + 1) % 3, 0, 4, 4}}, .receives = {}}};
+    schedule.exchanges = {{.name = "get", .rounds = {{.receives = {{(rank + 2) % 3, 0, 0, 4}}}}},
+                          {.name = "give", .rounds = {{.sends = {{(rank + 1) % 3, 0, 4, 4}}}}}};
     schedule.steps = {{.name = "get.start", .work = Start{0}, .arguments = {0}},
                       {.name = "get.finish", .work = Finish{0}, .arguments = {0}},
                       {.name = "give.start", .work = Start{1}, .arguments = {0}},
@@ -98,7 +98,7 @@ TEST(VerifyRanks, FindsACycleOfThree) {
 
 TEST(VerifyRanks, FindsThatOnlyOneSideReadsInPlace) {
   std::vector<Schedule> ranks = lowered("n2");
-  named(ranks[0].exchanges, "dense.weight.reduce").sends.front().transport = Transport::moved;
+  named(ranks[0].exchanges, "dense.weight.reduce").rounds.front().sends.front().transport = Transport::moved;
   EXPECT_TRUE(finds(verify(ranks), "dense.weight.reduce: rank 0 and rank 1 do not agree whether it moves"));
 }
 
@@ -109,7 +109,7 @@ TEST(VerifyRanks, FindsGradientsThatGoBeforeTheyAreRead) {
   insert_behind(ranks[1],
                 {.name = "extra",
                  .work = model::CopyTask{.src = one, .dst = one},
-                 .arguments = {buffer_index(ranks[1], "dense.weight.reduce.at_rank_0"), buffer_index(ranks[1], "a")}},
+                 .arguments = {buffer_index(ranks[1], "dense.weight.reduce.kept0"), buffer_index(ranks[1], "a")}},
                 "dense.weight.spread.start");
   EXPECT_TRUE(finds(verify(ranks), "rank 0 may write over dense.weight.bucket.gradient after step"));
 }

@@ -72,13 +72,13 @@ TEST(Verify, FindsAPieceBeyondItsBuffer) {
 
 TEST(Verify, FindsAMessageBeyondItsBuffer) {
   Schedule schedule = first_of("d2");
-  named(schedule.exchanges, "relu.halo").receives.front().offset_bytes += 4;
+  named(schedule.exchanges, "relu.halo").rounds.front().receives.front().offset_bytes += 4;
   EXPECT_TRUE(finds(verify(schedule), "relu.halo: the message from rank 1 is bytes"));
 }
 
 TEST(Verify, FindsAMessageWithoutBytes) {
   Schedule schedule = first_of("d2");
-  named(schedule.exchanges, "relu.halo").sends.front().bytes = 0;
+  named(schedule.exchanges, "relu.halo").rounds.front().sends.front().bytes = 0;
   EXPECT_TRUE(finds(verify(schedule), "relu.halo: the message to rank 1 has 0 bytes"));
 }
 
@@ -92,8 +92,9 @@ TEST(Verify, FindsAReadBeforeItsWrite) {
 
 TEST(Verify, FindsAHaloThatDoesNotArrive) {
   Schedule schedule = first_of("d2");
-  task_of<model::CopyTask>(schedule, "b.unpack").dst.extents.w -= 1;
-  task_of<model::CopyTask>(schedule, "b.unpack").src.extents.w -= 1;
+  auto& pieces = task_of<model::CopyPiecesTask>(schedule, "b.unpack").pieces;
+  pieces.front().dst.extents.w -= 1;
+  pieces.front().src.extents.w -= 1;
   EXPECT_TRUE(finds(verify(schedule), "b.forward: src reads bytes"));
 }
 
@@ -167,11 +168,12 @@ TEST(Verify, FindsAWriteToWhatIsBeingSent) {
 
 TEST(Verify, FindsAReadOfWhatIsBeingReceived) {
   Schedule schedule = first_of("n2");
-  move_behind(schedule, "norm.statistics.finish", "norm.add_up");
+  move_behind(schedule, "norm.statistics.finish", "norm.forward");
   const std::vector<std::string> mistakes = verify(schedule);
   EXPECT_TRUE(std::any_of(mistakes.begin(), mistakes.end(), [](const std::string& mistake) {
-    return mistake.find("norm.add_up: src reads bytes 64 to 128 of norm.sums while norm.statistics receives them") !=
-           std::string::npos;
+    return mistake.find(
+               "norm.forward: sums reads bytes 0 to 64 of norm.sums.result while norm.statistics receives "
+               "them") != std::string::npos;
   })) << testing::PrintToString(mistakes);
 }
 
@@ -184,8 +186,9 @@ TEST(Verify, FindsAWriteToWhatIsBeingReceived) {
 TEST(Verify, FindsTwoMessagesIntoOnePlace) {
   Schedule schedule = first_of("d3");
   Exchange& exchange = named(schedule.exchanges, "norm.statistics");
-  exchange.receives[1].offset_bytes = exchange.receives[0].offset_bytes;
-  EXPECT_TRUE(finds(verify(schedule), "the message from rank 2 writes bytes 64 to 128 of norm.sums while"));
+  auto& receives = exchange.rounds.front().receives;
+  receives[1].offset_bytes = receives[0].offset_bytes;
+  EXPECT_TRUE(finds(verify(schedule), "the message from rank 1 writes bytes 64 to 128 of norm.sums while"));
 }
 
 TEST(Verify, FindsAReadOfCommonWeightsThatAnotherRankUpdates) {
@@ -206,7 +209,8 @@ TEST(Verify, FindsGradientsThatAreReadInPlaceWithoutAnEnd) {
 
 TEST(Verify, FindsAWriteToGradientsThatAreReadInPlace) {
   Schedule schedule = first_of("n2");
-  const std::int64_t first = named(schedule.exchanges, "dense.weight.reduce").sends.front().offset_bytes / 4;
+  const std::int64_t first =
+      named(schedule.exchanges, "dense.weight.reduce").rounds.front().sends.front().offset_bytes / 4;
   insert_behind(schedule, fill(schedule, "dense.weight.bucket.gradient", first, 1), "dense.weight.update");
   EXPECT_TRUE(finds(verify(schedule), "of dense.weight.bucket.gradient while dense.weight.reduce sends them"));
 }
@@ -219,14 +223,14 @@ TEST(Verify, FindsGradientsToBeReadInPlaceThatAreNotShared) {
 
 TEST(Verify, FindsGradientsThatAreReceivedInPlaceWhereNobodyKeepsThem) {
   Schedule schedule = first_of("n2");
-  named(schedule.buffers, "dense.weight.reduce.at_rank_1").keeper = -1;
-  EXPECT_TRUE(finds(verify(schedule), "dense.weight.reduce receives dense.weight.reduce.at_rank_1 from rank 1, and"));
+  named(schedule.buffers, "dense.weight.reduce.kept1").keeper = -1;
+  EXPECT_TRUE(finds(verify(schedule), "dense.weight.reduce receives dense.weight.reduce.kept1 from rank 1, and"));
 }
 
 TEST(Verify, FindsAWriteToMemoryOfAnotherRank) {
   Schedule schedule = first_of("n2");
-  insert_behind(schedule, fill(schedule, "dense.weight.reduce.at_rank_1", 0, 1), "dense.weight.reduce.finish");
-  EXPECT_TRUE(finds(verify(schedule), "writes dense.weight.reduce.at_rank_1, which rank 1 keeps"));
+  insert_behind(schedule, fill(schedule, "dense.weight.reduce.kept1", 0, 1), "dense.weight.reduce.finish");
+  EXPECT_TRUE(finds(verify(schedule), "writes dense.weight.reduce.kept1, which rank 1 keeps"));
 }
 
 TEST(Verify, FindsCommonWeightsThatAreNotShared) {
@@ -264,8 +268,7 @@ TEST(Verify, FindsAnExchangeThatDoesNotExist) {
 
 TEST(Verify, FindsAnExchangeWithoutMessages) {
   Schedule schedule = first_of("d2");
-  named(schedule.exchanges, "relu.halo").sends.clear();
-  named(schedule.exchanges, "relu.halo").receives.clear();
+  named(schedule.exchanges, "relu.halo").rounds.clear();
   EXPECT_TRUE(finds(verify(schedule), "relu.halo has no messages"));
 }
 

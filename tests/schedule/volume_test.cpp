@@ -196,17 +196,18 @@ class Segmented : public testing::TestWithParam<ShardCase> {
   const std::int64_t weights_ = model::parameter_count(graph_);
 };
 
-/// Reduce-scatter and spread among the q holders move (q-1)/q of the shard each.
+/// Reduce-scatter and spread among the q holders move (q-1)/q of the shard each; in larger groups with fewer messages.
 TEST_P(Segmented, GradientsAndWeightsMoveAmongHoldersOnly) {
   const auto [p, q, channel_parts] = GetParam();
   const std::int64_t bytes = (q - 1) * weights_ / q / p * float_bytes;
+  const int messages = q == 8 ? 3 : q - 1;
 
   const Schedule trained = lowered(p, q, channel_parts, {});
-  EXPECT_EQ(sent(trained, Kind::gradient), (Volume{q - 1, bytes}));
-  EXPECT_EQ(sent(trained, Kind::weights), (Volume{q - 1, bytes}));
+  EXPECT_EQ(sent(trained, Kind::gradient), (Volume{messages, bytes}));
+  EXPECT_EQ(sent(trained, Kind::weights), (Volume{messages, bytes}));
 
   const Schedule compared = lowered(p, q, channel_parts, {.update = false});
-  EXPECT_EQ(sent(compared, Kind::gradient), (Volume{2 * (q - 1), 2 * bytes}));
+  EXPECT_EQ(sent(compared, Kind::gradient), (Volume{2 * messages, 2 * bytes}));
   EXPECT_EQ(sent(compared, Kind::weights), Volume{});
 }
 

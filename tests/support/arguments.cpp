@@ -1,5 +1,7 @@
 #include "tests/support/arguments.hpp"
 
+#include <algorithm>
+
 #include "tests/support/task_layouts.hpp"
 
 namespace orthant::test {
@@ -120,6 +122,17 @@ std::vector<Argument> list_arguments(const model::CopyTask& task) {
   return {{"src", read, task.src}, {"dst", task.accumulate ? update : write, task.dst}};
 }
 
+/// All memory up to the last piece: what lies between pieces must stay as it is.
+std::vector<Argument> list_arguments(const model::CopyPiecesTask& task) {
+  std::int64_t src = 0;
+  std::int64_t dst = 0;
+  for (const auto& piece : task.pieces) {
+    src = std::max(src, end_of(piece.src));
+    dst = std::max(dst, end_of(piece.dst));
+  }
+  return {{"src", read, list(src)}, {"dst", update, list(dst)}};
+}
+
 std::vector<Argument> list_arguments(const model::FillTask& task) { return {{"dst", write, task.dst}}; }
 
 std::vector<Argument> list_arguments(const model::AddTask& task) {
@@ -154,18 +167,14 @@ std::vector<Argument> list_arguments(const model::LossTask& task) {
           {"loss", write, losses, ItemType::float64}};
 }
 
-std::vector<Argument> list_arguments(const model::SumTask& task) {
-  return {{"src", read, list(task.parts * task.count), ItemType::float64},
-          {"dst", write, list(task.count), ItemType::float64}};
-}
-
 std::vector<Argument> list_arguments(const model::UpdateTask& task) {
   const Layout items = list(task.count);
   std::vector<Argument> all{{"weights", update, items},
                             {"gradient", read, items},
                             {"state0", update, items},
                             {"state1", update, items, ItemType::float32, Content::positive}};
-  for (int i = 0; i < task.arrived; ++i) all.push_back({"arrived", read, items});
+  all.push_back({"arrived", read, list(task.arrived * task.count)});
+  for (int i = 0; i < task.kept; ++i) all.push_back({"kept", read, items});
   return all;
 }
 

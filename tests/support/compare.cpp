@@ -47,8 +47,8 @@ struct Summands {
   std::int64_t operator()(const model::BiasGradientTask& task) const { return tensor::pixels(task.dst.extents); }
   std::int64_t operator()(const model::LossSumsTask& task) const { return tensor::volume(task.output.extents); }
   std::int64_t operator()(const model::LossTask& task) const { return tensor::volume(task.output.extents); }
-  template <base::OneOf<model::PrepareWeightsTask, model::ActivationTask, model::CopyTask, model::FillTask,
-                        model::AddTask, model::DropoutTask, model::SumTask, model::UpdateTask>
+  template <base::OneOf<model::PrepareWeightsTask, model::ActivationTask, model::CopyTask, model::CopyPiecesTask,
+                        model::FillTask, model::AddTask, model::DropoutTask, model::UpdateTask>
                 Other>
   std::int64_t operator()(const Other&) const {
     return 1;
@@ -67,7 +67,7 @@ struct Exactness {
   bool operator()(const model::NormSumsTask& task) const { return is_exact(task.activation); }
   bool operator()(const model::LossSumsTask& task) const { return !model::takes_labels(task.loss); }
   bool operator()(const model::FillTask&) const { return true; }
-  bool operator()(const model::SumTask&) const { return true; }
+  bool operator()(const model::CopyPiecesTask&) const { return true; }
   bool operator()(const model::ActivationTask& task) const { return is_exact(task.activation); }
   bool operator()(const model::CopyTask& task) const { return is_power_of_two(task.factor); }
   bool operator()(const model::AddTask&) const { return true; }

@@ -57,18 +57,17 @@ void define(const model::CopyTask& task, const Before& before, Arguments now) {
   });
 }
 
-void define(const model::FillTask& task, const Before&, Arguments now) {
-  for_each_item(task.dst.extents, [&](const Shape& i) { now[0]->at(item(task.dst, i)) = 0; });
+void define(const model::CopyPiecesTask& task, const Before& before, Arguments now) {
+  for (const auto& [src, dst] : task.pieces) {
+    for_each_item(dst.extents, [&, &src = src, &dst = dst](const Shape& i) {
+      double& target = now[1]->at(item(dst, i));
+      target = (task.accumulate ? target : 0) + before[0].at(item(src, i));
+    });
+  }
 }
 
-void define(const model::SumTask& task, const Before& before, Arguments now) {
-  const auto count = static_cast<std::size_t>(task.count);
-  for (std::size_t i = 0; i < count; ++i) {
-    double sum = 0;
-    for (std::size_t part = 0; part < static_cast<std::size_t>(task.parts); ++part)
-      sum += before[0].at(part * count + i);
-    now[1]->at(i) = sum;
-  }
+void define(const model::FillTask& task, const Before&, Arguments now) {
+  for_each_item(task.dst.extents, [&](const Shape& i) { now[0]->at(item(task.dst, i)) = 0; });
 }
 
 void define(const model::AddTask& task, const Before& before, Arguments now) {

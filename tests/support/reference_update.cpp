@@ -39,7 +39,9 @@ void define(const model::UpdateTask& task, const kernels::Context& context, cons
   for (std::size_t i = 0; i < static_cast<std::size_t>(task.count); ++i) {
     double& weight = now[0]->at(i);
     double gradient = before[1].at(i);
-    for (int part = 0; part < task.arrived; ++part) gradient += before[static_cast<std::size_t>(4 + part)].at(i);
+    for (int part = 0; part < task.arrived; ++part)
+      gradient += before[4].at(static_cast<std::size_t>(part * task.count) + i);
+    for (int part = 0; part < task.kept; ++part) gradient += before[static_cast<std::size_t>(5 + part)].at(i);
     if (task.optimizer.kind == model::OptimizerKind::sgd) {
       sgd(task.optimizer, context.learning_rate, weight, gradient, now[2] ? &now[2]->at(i) : nullptr);
     } else {

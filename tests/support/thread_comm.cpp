@@ -2,6 +2,8 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/base/random.hpp"
+#include "orthant/comm/rounds.hpp"
 
 #include <unistd.h>
 
@@ -56,6 +58,12 @@ struct Round {
   std::vector<std::vector<std::byte>> parts;
 };
 
+/// One collective of a group: complete when all of its ranks have started it.
+struct Gathering {
+  comm::Collective call;
+  std::map<int, std::vector<std::byte>> parts{};  ///< what each rank has given
+};
+
 /// What a rank is blocked in. The functions are called under the world's lock.
 struct Wait {
   std::function<bool()> is_over;
@@ -68,6 +76,7 @@ class World {
   World(int ranks, const ThreadCommOptions& options)
       : changed_(static_cast<std::size_t>(ranks)),
         waits_(changed_.size()),
+        delays_(changed_.size(), 0),
         finished_(changed_.size(), false),
         options_(options) {
     begin_round();
@@ -95,6 +104,24 @@ class World {
     Channel& channel = channels_[post.key];
     std::erase(channel.sends, &post);
     std::erase(channel.receives, &post);
+  }
+
+  /// The `number`th collective of a group.
+  Gathering& gathering(const comm::CollectiveGroup& group, std::size_t number) {
+    std::deque<Gathering>& all = gatherings_[group];
+    while (all.size() <= number) all.emplace_back();
+    return all[number];
+  }
+
+  void notify(const std::vector<int>& ranks) {
+    for (const int rank : ranks) changed_[static_cast<std::size_t>(rank)].notify_one();
+  }
+
+  void delay(int rank) {
+    if (options_.delays == 0) return;
+    const auto count = static_cast<std::uint64_t>(++delays_[static_cast<std::size_t>(rank)]);
+    const std::uint64_t number = base::keyed(base::keyed(options_.delays, static_cast<std::uint64_t>(rank)), count);
+    if (number % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(number / 4 % 300));
   }
 
   /// Blocks until the wait is over. All ranks blocked or finished for good is a deadlock: an Error at once.
@@ -197,25 +224,89 @@ class World {
   std::mutex mutex_;
   std::vector<std::condition_variable> changed_;  ///< per rank
   std::vector<Wait> waits_;                       ///< per rank
+  std::vector<std::int64_t> delays_;              ///< per rank: how often it was delayed; only its thread uses it
   std::vector<bool> finished_;                    ///< per rank
   std::map<Key, Channel> channels_;
+  std::map<comm::CollectiveGroup, std::deque<Gathering>> gatherings_;
   std::shared_ptr<Round> round_;
   std::exception_ptr first_failure_;
   ThreadCommOptions options_;
 };
 
-class ThreadTransfer final : public comm::Transfer {
+/// Something that a rank waits for. A rank that waits for one thing moves its rounds along meanwhile.
+class ThreadWait : public comm::Transfer {
  public:
   struct Owner {
     World& world;
+    comm::Comm& comm;
+    /// The rounds of the rank that are in flight.
+    std::function<std::span<comm::Rounds* const>()> rounds;
     int rank;
     bool bound;
     const char* kind;
     Traffic& traffic;
   };
 
+  explicit ThreadWait(Owner owner) : owner_(std::move(owner)) {}
+
+  bool test() override {
+    if (!is_active_) return true;
+    owner_.world.delay(owner_.rank);
+    {
+      const auto guard = owner_.world.lock();
+      owner_.world.end_if_failed();
+      if (!is_matched()) {
+        if (Clock::now() - started_ > owner_.world.timeout())
+          fail(Exit::watchdog, "rank {} tests in vain: {}", owner_.rank, outstanding());
+        std::this_thread::yield();
+        return false;
+      }
+    }
+    is_active_ = false;
+    deliver();
+    return true;
+  }
+
+  void wait() override {
+    while (!test()) {
+      {
+        auto guard = owner_.world.lock();
+        owner_.world.wait(owner_.rank, guard, {[this] { return can_go_on(); }, [this] { return outstanding(); }});
+      }
+      owner_.comm.advance();
+    }
+  }
+
+ protected:
+  /// Called under the world's lock.
+  [[nodiscard]] virtual bool is_matched() const = 0;
+  virtual void deliver() = 0;
+
+  void begin() {
+    is_active_ = true;
+    started_ = Clock::now();
+  }
+
+  Owner owner_;
+  bool is_active_ = false;
+
+ private:
+  /// True if this, or a round of the rank's, is over.
+  [[nodiscard]] bool can_go_on() const {
+    if (is_matched()) return true;
+    const auto rounds = owner_.rounds();
+    return std::any_of(rounds.begin(), rounds.end(), [](const comm::Rounds* one) {
+      return static_cast<const ThreadWait&>(one->current()).is_matched();
+    });
+  }
+
+  Clock::time_point started_{};
+};
+
+class ThreadTransfer final : public ThreadWait {
+ public:
   ThreadTransfer(const Owner& owner, std::span<const Message> sends, std::span<const Message> receives)
-      : owner_(owner) {
+      : ThreadWait(owner) {
     const auto post = [&](const Message& message, int source, int destination) {
       const auto bytes = static_cast<std::size_t>(message.bytes);
       const bool has_memory = !(message.announced && destination == owner.rank);
@@ -252,41 +343,16 @@ class ThreadTransfer final : public comm::Transfer {
       post.copy.assign(post.memory.begin(), post.memory.end());
       post.matched = false;
     }
+    owner_.world.delay(owner_.rank);
     const auto guard = owner_.world.lock();
     owner_.world.end_if_failed();
-    is_active_ = true;
-    started_ = Clock::now();
+    begin();
     for (Post& post : receives_) owner_.world.post_receive(post);
     for (Post& post : sends_) {
       owner_.world.post_send(post);
       ++owner_.traffic.messages;
       (post.announced ? owner_.traffic.announced_bytes : owner_.traffic.bytes) += static_cast<std::int64_t>(post.bytes);
     }
-  }
-
-  bool test() override {
-    if (!is_active_) return true;
-    {
-      const auto guard = owner_.world.lock();
-      owner_.world.end_if_failed();
-      if (!is_matched()) {
-        if (Clock::now() - started_ > owner_.world.timeout())
-          fail(Exit::watchdog, "rank {} tests in vain: {}", owner_.rank, outstanding());
-        std::this_thread::yield();
-        return false;
-      }
-    }
-    deliver();
-    return true;
-  }
-
-  void wait() override {
-    if (!is_active_) return;
-    {
-      auto guard = owner_.world.lock();
-      owner_.world.wait(owner_.rank, guard, {[this] { return is_matched(); }, [this] { return outstanding(); }});
-    }
-    deliver();
   }
 
   [[nodiscard]] std::string outstanding() const override {
@@ -302,14 +368,13 @@ class ThreadTransfer final : public comm::Transfer {
   }
 
  private:
-  [[nodiscard]] bool is_matched() const {
+  [[nodiscard]] bool is_matched() const override {
     const auto matched = [](const Post& post) { return post.matched; };
     return std::all_of(sends_.begin(), sends_.end(), matched) &&
            std::all_of(receives_.begin(), receives_.end(), matched);
   }
 
-  void deliver() {
-    is_active_ = false;
+  void deliver() override {
     for (Post& post : receives_) {
       if (std::any_of(post.memory.begin(), post.memory.end(), [](std::byte b) { return b != in_flight; })) {
         fail(Exit::internal, "rank {} wrote to memory that rank {} was sending to ({}, tag {})", owner_.rank,
@@ -325,10 +390,73 @@ class ThreadTransfer final : public comm::Transfer {
     }
   }
 
-  Owner owner_;
   std::vector<Post> sends_, receives_;
-  bool is_active_ = false;
-  Clock::time_point started_{};
+};
+
+/// A collective, whose sums are added in the order of ranks.
+class ThreadCollective final : public ThreadWait {
+ public:
+  ThreadCollective(const Owner& owner, comm::Collective collective, std::size_t& calls)
+      : ThreadWait(owner), collective_(std::move(collective)), calls_(calls) {}
+
+  void take_turn() override { number_ = calls_++; }
+
+  void start() override {
+    if (is_active_) fail(Exit::internal, "rank {} starts a collective ({}) in flight", owner_.rank, owner_.kind);
+    owner_.world.delay(owner_.rank);
+    const auto guard = owner_.world.lock();
+    owner_.world.end_if_failed();
+    begin();
+    Gathering& gathering = this->gathering();
+    if (gathering.parts.empty()) gathering.call = collective_;
+    if (gathering.call.operation != collective_.operation || gathering.call.count != collective_.count)
+      fail(Exit::disagreement, "rank {} calls another collective ({}) than others do", owner_.rank, owner_.kind);
+    const auto* src = static_cast<const std::byte*>(collective_.src);
+    gathering.parts[owner_.rank].assign(src, src + given_bytes());
+    ++owner_.traffic.messages;
+    owner_.traffic.bytes += given_bytes();
+    owner_.world.notify(collective_.ranks);
+  }
+
+  [[nodiscard]] std::string outstanding() const override {
+    return fmt::format("a collective among {} ranks ({})", collective_.ranks.size(), owner_.kind);
+  }
+
+ private:
+  using Operation = comm::Collective::Operation;
+
+  [[nodiscard]] Gathering& gathering() const {
+    return owner_.world.gathering({owner_.kind, collective_.ranks}, number_);
+  }
+  [[nodiscard]] std::int64_t part_bytes() const { return collective_.count * comm::bytes_of(collective_.type); }
+  [[nodiscard]] std::int64_t given_bytes() const {
+    const bool all = collective_.operation == Operation::reduce_scatter;
+    return part_bytes() * (all ? static_cast<std::int64_t>(collective_.ranks.size()) : 1);
+  }
+
+  [[nodiscard]] bool is_matched() const override { return gathering().parts.size() == collective_.ranks.size(); }
+
+  void deliver() override {
+    const auto guard = owner_.world.lock();
+    auto* dst = static_cast<std::byte*>(collective_.dst);
+    const auto place = std::find(collective_.ranks.begin(), collective_.ranks.end(), owner_.rank);
+    const std::int64_t first =
+        collective_.operation == Operation::reduce_scatter ? (place - collective_.ranks.begin()) * part_bytes() : 0;
+    std::int64_t next = 0;
+    for (const auto& [rank, bytes] : gathering().parts) {
+      const bool gathers = collective_.operation == Operation::all_gather;
+      comm::combine({.dst = dst + (gathers ? next * part_bytes() : 0),
+                     .src = bytes.data() + first,
+                     .count = collective_.count,
+                     .type = collective_.type,
+                     .accumulate = !gathers && next > 0});
+      ++next;
+    }
+  }
+
+  comm::Collective collective_;
+  std::size_t& calls_;  ///< of the rank, in this group
+  std::size_t number_ = 0;
 };
 
 class ThreadComm final : public comm::Comm {
@@ -341,8 +469,11 @@ class ThreadComm final : public comm::Comm {
   std::unique_ptr<comm::Transfer> bind(std::span<const Message> sends, std::span<const Message> receives,
                                        const char* kind) override {
     check_messages(*this, sends, receives, kind);
-    return std::make_unique<ThreadTransfer>(ThreadTransfer::Owner{world_, rank_, true, kind, traffic_[kind]}, sends,
-                                            receives);
+    return std::make_unique<ThreadTransfer>(owner(true, kind, traffic_[kind]), sends, receives);
+  }
+  using Comm::bind;
+  void join_groups(std::vector<comm::CollectiveGroup> groups) override {
+    for (comm::CollectiveGroup& group : groups) calls_.try_emplace(std::move(group), 0);
   }
 
   [[nodiscard]] std::vector<int> sharing_ranks() const override {
@@ -357,7 +488,6 @@ class ThreadComm final : public comm::Comm {
   void map(int /*peer*/, const comm::SharedPages::Place& place, std::span<std::byte> memory) override {
     comm::map_in_place(getpid(), place, memory);
   }
-  void progress() override {}
   [[nodiscard]] std::map<std::string, Traffic> traffic() const override { return traffic_; }
 
   void broadcast(std::span<std::byte> bytes, int root) override {
@@ -396,15 +526,26 @@ class ThreadComm final : public comm::Comm {
   }
 
  private:
+  std::unique_ptr<comm::Transfer> bind(const comm::Collective& collective, const char* kind) override {
+    return std::make_unique<ThreadCollective>(owner(true, kind, traffic_[kind]), collective,
+                                              calls_.at({kind, collective.ranks}));
+  }
+  void make_progress() override {}
+
+  ThreadWait::Owner owner(bool bound, const char* kind, Traffic& traffic) {
+    return {world_, *this, [this] { return in_flight(); }, rank_, bound, kind, traffic};
+  }
+
   void exchange(std::span<const Message> sends, std::span<const Message> receives, const char* kind) {
     Traffic uncounted;
-    ThreadTransfer transfer({world_, rank_, false, kind, uncounted}, sends, receives);
+    ThreadTransfer transfer(owner(false, kind, uncounted), sends, receives);
     transfer.start();
     transfer.wait();
   }
 
   World& world_;
   int rank_;
+  std::map<comm::CollectiveGroup, std::size_t> calls_;
   std::map<std::string, Traffic> traffic_;
 };
 

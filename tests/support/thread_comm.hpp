@@ -3,6 +3,7 @@
 #include "orthant/comm/comm.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 
 namespace orthant::test {
@@ -11,6 +12,9 @@ struct ThreadCommOptions {
   /// A wait that lasts longer is an Error that names the missing messages, so that a deadlock is a failure and not a
   /// hang.
   std::chrono::milliseconds timeout{300'000};
+  /// Not 0: every rank sleeps for random times before it starts and while it tests messages, so that these arrive in
+  /// another order with every seed.
+  std::uint64_t delays = 0;
 };
 
 /// Runs `body` on `ranks` threads of this process, each with a Comm of its own, and throws the exception that came

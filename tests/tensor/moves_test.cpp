@@ -1,6 +1,7 @@
 #include "orthant/tensor/moves.hpp"
 
 #include "orthant/tensor/distribution.hpp"
+#include "tests/tensor/all_moves.hpp"
 #include "tests/tensor/draw.hpp"
 
 #include <gtest/gtest.h>
@@ -36,14 +37,36 @@ Distribution draw_distribution(Draw& draw, const Shape& global, int spare) {
   return result;
 }
 
-Box draw_box(Draw& draw, const Shape& global) {
-  Box box;
-  for (const Dim dim : all_dims) {
-    const std::int64_t a = draw(0, global[dim]);
-    const std::int64_t b = draw(0, global[dim]);
-    box.set(dim, {std::min(a, b), std::max(a, b)});
+/// Ranges that rise at both ends, some of them empty.
+std::vector<Range> draw_rising(Draw& draw, std::int64_t extent, int count) {
+  std::vector<std::int64_t> los, his;
+  for (int i = 0; i < count; ++i) {
+    los.push_back(draw(0, extent));
+    his.push_back(draw(0, extent));
   }
-  return is_empty(box) ? Box{} : box;
+  std::sort(los.begin(), los.end());
+  std::sort(his.begin(), his.end());
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i < los.size(); ++i) ranges.push_back({los[i], his[i]});
+  return ranges;
+}
+
+/// Parts that want any boxes: up to three side by side in c.
+Demand draw_demand(Draw& draw, const Shape& global, int spare) {
+  const Grid grid = draw_grid(draw);
+  std::map<Dim, std::vector<Range>> along;
+  for (const Dim dim : all_dims) along[dim] = draw_rising(draw, global[dim], grid[dim]);
+  std::vector<std::vector<Range>> channels(static_cast<std::size_t>(grid.c));
+  for (auto& ranges : channels) {
+    for (std::int64_t i = draw(0, 3); i > 0; --i) {
+      const std::int64_t a = draw(0, global.c - 1);
+      ranges.push_back({a, draw(a + 1, global.c)});
+    }
+  }
+  return {.grid = grid,
+          .first_rank = draw.number(0, spare),
+          .along = [along](Dim dim, int i) { return along.at(dim)[static_cast<std::size_t>(i)]; },
+          .channels = [channels](int i) { return channels[static_cast<std::size_t>(i)]; }};
 }
 
 /// How many of the boxes each cell lies in.
@@ -65,19 +88,23 @@ std::map<std::array<std::int64_t, 5>, int> cells_of(const std::vector<Box>& boxe
 
 TEST(Moves, BringExactlyWhatIsWanted) {
   Draw draw(1);
-  for (int trial = 0; trial < 1000 && !testing::Test::HasFailure(); ++trial) {
+  for (int trial = 0; trial < 2000 && !testing::Test::HasFailure(); ++trial) {
     const Shape global = draw_shape(draw);
     const Distribution held = draw_distribution(draw, global, 3);
-    const int ranks = held.first_rank + parts(held.grid) + draw.number(0, 2);
-    std::vector<std::vector<Box>> wanted(static_cast<std::size_t>(ranks));
-    for (auto& boxes : wanted) {
-      for (std::int64_t i = draw(0, 3); i > 0; --i) boxes.push_back(draw_box(draw, global));
-    }
-    const Redistribution traffic{.ranks = ranks,
-                                 .held = [&](int rank) { return owned_box(held, rank); },
-                                 .wanted = [&](int rank) { return wanted[static_cast<std::size_t>(rank)]; }};
+    const Redistribution traffic{.held = held, .wanted = draw_demand(draw, global, 3)};
+    const int ranks =
+        std::max(held.first_rank + parts(held.grid), traffic.wanted.first_rank + parts(traffic.wanted.grid)) +
+        draw.number(0, 2);
+    std::vector<std::vector<Box>> wanted;
+    for (int rank = 0; rank < ranks; ++rank) wanted.push_back(wanted_boxes(traffic.wanted, rank));
     std::vector<Moves> all;
-    for (int rank = 0; rank < ranks; ++rank) all.push_back(moves_of(traffic, rank));
+    for (int rank = 0; rank < ranks; ++rank) {
+      all.push_back(moves_of(traffic, rank));
+      const Moves scanned = test::moves_by_scan(traffic, rank, ranks);
+      EXPECT_EQ(all.back().sends, scanned.sends);
+      EXPECT_EQ(all.back().receives, scanned.receives);
+      EXPECT_EQ(all.back().stays, scanned.stays);
+    }
 
     for (int rank = 0; rank < ranks; ++rank) {
       const Moves& moves = all[static_cast<std::size_t>(rank)];

@@ -25,11 +25,12 @@ template <class D>
 HWY_INLINE hn::Vec<D> load_gradient(D d, const GradientParts& gradient, std::int64_t item) {
   prefetch_ahead(gradient.own + item);
   auto sum = hn::LoadU(d, gradient.own + item);
-  for (const void* part : gradient.arrived) {
-    const float* arrived = static_cast<const float*>(part) + item;
-    prefetch_ahead(arrived);
-    sum = hn::Add(sum, hn::LoadU(d, arrived));
-  }
+  const auto add = [&](const float* items) HWY_ATTR {
+    prefetch_ahead(items + item);
+    sum = hn::Add(sum, hn::LoadU(d, items + item));
+  };
+  for (const float* part = gradient.arrived; part != gradient.end_of_arrived; part += gradient.stride) add(part);
+  for (const void* part : gradient.kept) add(static_cast<const float*>(part));
   return sum;
 }
 
@@ -90,7 +91,10 @@ using model::OptimizerKind;
 class Update final : public Primitive {
  public:
   Update(const model::UpdateTask& task, int threads)
-      : optimizer_(task.optimizer), count_(task.count), team_(team_for(task.count, threads)) {}
+      : optimizer_(task.optimizer),
+        count_(task.count),
+        arrived_items_(task.arrived * task.count),
+        team_(team_for(task.count, threads)) {}
 
   [[nodiscard]] std::string name() const override { return "orthant:update:" + simd_target(); }
 
@@ -112,9 +116,13 @@ class Update final : public Primitive {
     return std::min(count_, share((count_ + line - 1) / line, thread, team) * line);
   }
 
-  static GradientParts gradient_parts(std::span<void* const> arguments) {
+  [[nodiscard]] GradientParts gradient_parts(std::span<void* const> arguments) const {
+    const auto* arrived = static_cast<const float*>(arguments[at::update::arrived]);
     return {.own = static_cast<const float*>(arguments[at::update::gradient]),
-            .arrived = arguments.subspan(at::update::arrived)};
+            .arrived = arrived,
+            .end_of_arrived = arrived_items_ > 0 ? arrived + arrived_items_ : arrived,
+            .stride = count_,
+            .kept = arguments.subspan(at::update::kept)};
   }
 
   [[nodiscard]] SgdStep sgd_step(const Context& context, std::span<void* const> arguments) const {
@@ -146,7 +154,7 @@ class Update final : public Primitive {
   }
 
   model::Optimizer optimizer_;
-  std::int64_t count_;
+  std::int64_t count_, arrived_items_;
   int team_;
 };
 

@@ -8,7 +8,10 @@ namespace orthant::kernels::elementwise {
 /// A gradient that is the sum of several parts, added in this order.
 struct GradientParts {
   const float* own;
-  std::span<void* const> arrived;  ///< floats
+  const float* arrived;  ///< of others, `stride` items apart
+  const float* end_of_arrived;
+  std::int64_t stride;
+  std::span<void* const> kept;  ///< floats, by others
 };
 
 /// torch.optim.SGD on `count` items. `momentum` is null without.

@@ -67,7 +67,7 @@ Value layer_dst(Lowering& lowering, const Unit& unit, const NodeValue& y) {
 void add_partial_sums(Lowering& lowering, const Unit& unit, const Value& partial, const NodeValue& y) {
   Returning sum =
       lowering.exchanges().give_back(lowering.node(unit.main).name + ".sum", Kind::gather, as_tensor(partial),
-                                     lowering.analysis().partial_sums(lowering.micro_batch(), unit.main));
+                                     Analysis::partial_sums(lowering.geometry(), unit.main));
   lowering.exchanges().finish(std::move(sum.pending));
   if (!y.own.empty()) lowering.emitter().copy(unit.main, "keep", sum.own, y.own);
 }
@@ -115,7 +115,7 @@ Value layer_diff(Lowering& lowering, const Unit& unit, const Value& diff) {
   if (!sums_in_parts(lowering, unit)) return diff;
   return lowering.exchanges()
       .collect(lowering.node(unit.main).name + ".diff", Kind::gather, diff,
-               lowering.analysis().partial_sums(lowering.micro_batch(), unit.main))
+               Analysis::partial_sums(lowering.geometry(), unit.main))
       .all;
 }
 
@@ -135,13 +135,13 @@ void zero_gradients(Lowering& lowering, const Unit& unit) {
 bool begins_with_sums(const Lowering& lowering, int index) {
   const int main = lowering.analysis().producer(index).main;
   return model::traits_of(lowering.node(main).op).batch_statistics && lowering.planned(main).grid.n > 1 &&
-         plan::statistics_group(lowering.analysis().plan(), lowering.micro_batch().graph, main, lowering.rank())
+         plan::statistics_group(lowering.analysis().plan(), lowering.geometry().graph, main, lowering.rank())
                  .ranks.size() > 1;
 }
 
 /// True if no tensor of the network is more than four times as large.
 bool is_large(const Lowering& lowering, int index) {
-  const std::vector<model::Node>& nodes = lowering.micro_batch().graph.nodes;
+  const std::vector<model::Node>& nodes = lowering.geometry().graph.nodes;
   return std::all_of(nodes.begin(), nodes.end(), [&](const model::Node& other) {
     return tensor::volume(other.shape) / 4 <= tensor::volume(lowering.node(index).shape);
   });
@@ -154,7 +154,7 @@ bool is_large(const Lowering& lowering, int index) {
 template <class Data, class Weights>
 void backward_both(Lowering& lowering, const Unit& unit, Data data, Weights weights) {
   if (!lowering.needs_gradient(unit.srcs[0])) return weights();
-  if (lowering.analysis().is_local(lowering.micro_batch(), unit, 0)) {
+  if (tensor::is_local(lowering.analysis().reading(lowering.geometry(), unit, 0))) {
     const bool defers = begins_with_sums(lowering, unit.srcs[0]);
     if (!defers) weights();
     const Tensor gradient = data();

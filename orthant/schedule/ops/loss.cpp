@@ -1,14 +1,10 @@
 #include "orthant/base/checked.hpp"
 #include "orthant/schedule/ops/ops.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace orthant::schedule::ops {
 namespace {
-
-bool contains(const std::vector<int>& ranks, int rank) {
-  return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
-}
 
 /// The gradient of the loss is laid out as the output is: without gaps.
 Value dense_output(Lowering& lowering, const Value& output) {
@@ -29,17 +25,17 @@ Value add_target(Lowering& lowering, const Value& output, bool labels) {
 }
 
 /// What the loss needs of all pixels, summed over the ranks that have them.
-int sums_of(Lowering& lowering, int last, const Value& output, const Value& target, const std::vector<int>& ranks) {
+int sums_of(Lowering& lowering, int last, const Value& output, const Value& target, const tensor::RankGroup& ranks) {
   const model::Graph& graph = lowering.analysis().graph();
   const std::int64_t count = model::loss_sum_count(graph.loss, lowering.node(last).shape.c);
-  const int mine = lowering.exchanges().add_sums("loss.sums", count, ranks);
+  Sums sums = lowering.exchanges().prepare_sums("loss.sums", count, ranks);
   if (output.empty()) {
-    lowering.zero_doubles(last, mine, count);
+    lowering.zero_doubles(last, sums.mine, count);
   } else {
     lowering.emitter().emit(last, "loss_sums", model::LossSumsTask{.loss = graph.loss, .output = output.layout},
-                            {output.buffer, target.buffer, mine});
+                            {output.buffer, target.buffer, sums.mine});
   }
-  return lowering.exchanges().sum_up("loss.exchange", Kind::loss, mine, count, ranks);
+  return lowering.exchanges().sum_up("loss.exchange", Kind::loss, std::move(sums));
 }
 
 }  // namespace
@@ -49,7 +45,7 @@ void loss(Lowering& lowering) {
   const model::Graph& graph = analysis.graph();
   const int last = static_cast<int>(graph.nodes.size()) - 1;
   const NodeValue& value = lowering.value(last);
-  const tensor::Redistribution boxes = analysis.loss_reading(lowering.micro_batch());
+  const tensor::Redistribution boxes = Analysis::loss_reading(lowering.geometry());
   Schedule& schedule = lowering.schedule();
   Emitter& emitter = lowering.emitter();
   schedule.outputs.push_back(lowering.port(value.own));
@@ -65,8 +61,8 @@ void loss(Lowering& lowering) {
   schedule.targets.push_back(lowering.port(target));
   if (!lowering.trains() && lowering.options().keep_output) schedule.predictions.push_back(lowering.port(output));
 
-  const std::vector<int> ranks = analysis.loss_ranks();
-  if (!contains(ranks, lowering.rank())) return lowering.pass_to(last, {});
+  const tensor::RankGroup ranks = analysis.loss_ranks();
+  if (!ranks.contains(lowering.rank())) return lowering.pass_to(last, {});
   const int sums = sums_of(lowering, last, output, target, ranks);
 
   const bool writable = fetched.copied || (value.own.owned && !lowering.options().keep_output &&
@@ -84,23 +80,38 @@ void loss(Lowering& lowering) {
   lowering.pass_to(last, back.own);
 }
 
+/// Those who know the losses are consecutive ranks, of which the first tells the others. These form a tree: member i
+/// hears from the member that has not the highest bit of i, and tells those that have one more.
 void spread_losses(Lowering& lowering, int tag) {
-  const std::vector<int> ranks = lowering.analysis().loss_ranks();
-  std::vector<int> others;
-  for (int rank = 0; rank < lowering.analysis().plan().ranks; ++rank) {
-    if (!contains(ranks, rank)) others.push_back(rank);
+  const tensor::RankGroup knowing = lowering.analysis().loss_ranks();
+  const int count =
+      lowering.analysis().plan().ranks - knowing.size();  // others; members are these and, as 0, the first
+  const int first = knowing.front();
+  const auto rank_of = [&](int member) {
+    if (member == 0) return first;
+    return member <= first ? member - 1 : member - 1 + knowing.size();
+  };
+  const int rank = lowering.rank();
+  if (count == 0 || (knowing.contains(rank) && rank != first)) return;
+  const int member = rank == first ? 0 : rank < first ? rank + 1 : rank + 1 - knowing.size();
+  std::vector<Round> rounds;
+  const auto add_round = [&] { return &rounds.emplace_back(); };
+  const auto messages = [&](int peer) {
+    std::vector<Message> list;
+    for (const int loss : lowering.schedule().losses)
+      list.push_back({.peer = rank_of(peer), .buffer = loss, .bytes = lowering.emitter().buffer(loss).bytes});
+    return list;
+  };
+  int bit = 1;
+  while (bit <= member) bit *= 2;
+  if (member > 0) add_round()->receives = messages(member - bit / 2);
+  Round sending;
+  for (; member + bit <= count; bit *= 2) {
+    for (const Message& message : messages(member + bit)) sending.sends.push_back(message);
   }
-  const bool knows = !contains(others, lowering.rank());
-  if (others.empty() || (knows && lowering.rank() != ranks.front())) return;
-  Exchange exchange{.name = "loss.spread", .kind = Kind::loss, .tag = tag, .sends = {}, .receives = {}};
-  for (const int loss : lowering.schedule().losses) {
-    const std::int64_t bytes = lowering.emitter().buffer(loss).bytes;
-    if (!knows) exchange.receives.push_back({.peer = ranks.front(), .buffer = loss, .bytes = bytes});
-    for (const int other : others) {
-      if (knows) exchange.sends.push_back({.peer = other, .buffer = loss, .bytes = bytes});
-    }
-  }
-  lowering.exchanges().finish(lowering.exchanges().start(std::move(exchange)));
+  if (!sending.sends.empty()) *add_round() = std::move(sending);
+  lowering.exchanges().set_tag(tag);
+  lowering.exchanges().finish(lowering.exchanges().start("loss.spread", Kind::loss, std::move(rounds)));
 }
 
 }  // namespace orthant::schedule::ops

@@ -1,5 +1,7 @@
 #include "orthant/schedule/ops/ops.hpp"
 
+#include <utility>
+
 namespace orthant::schedule::ops {
 namespace {
 
@@ -8,20 +10,19 @@ using model::Pass;
 using Role = model::Parameter::Role;
 
 plan::StatisticsGroup group_of(const Lowering& lowering, const Unit& unit) {
-  return plan::statistics_group(lowering.analysis().plan(), lowering.micro_batch().graph, unit.main, lowering.rank());
+  return plan::statistics_group(lowering.analysis().plan(), lowering.geometry().graph, unit.main, lowering.rank());
 }
 
 /// Backward of a rank that has none of the cells: it only takes part in the sums.
 void backward_of_nothing(Lowering& lowering, const Unit& unit, const plan::StatisticsGroup& group) {
   const std::string& name = lowering.node(unit.main).name;
   const std::int64_t count = 2 * lowering.channel_count(unit.main);
-  int mine = -1;
+  Sums sums = lowering.exchanges().prepare_sums(name + ".diff_sums", count, group.ranks);
   if (!group.ranks.empty()) {
-    mine = lowering.exchanges().add_sums(name + ".diff_sums", count, group.ranks);
-    lowering.zero_doubles(unit.main, mine, count);
+    lowering.zero_doubles(unit.main, sums.mine, count);
     if (!lowering.accumulates()) lowering.parameters().zero_gradients(unit.main);
   }
-  lowering.exchanges().sum_up(name + ".diff_statistics", Kind::statistics, mine, count, group.ranks);
+  lowering.exchanges().sum_up(name + ".diff_statistics", Kind::statistics, std::move(sums));
 }
 
 }  // namespace
@@ -39,13 +40,13 @@ NodeValue forward(Lowering& lowering, const Unit& unit, const model::BatchNorm& 
   const std::int64_t channels = lowering.channel_count(unit.main);
   int sums = -1;
   if (lowering.trains()) {
-    const int mine = lowering.exchanges().add_sums(name + ".sums", 2 * channels, group.ranks);
+    Sums parts = lowering.exchanges().prepare_sums(name + ".sums", 2 * channels, group.ranks);
     if (y.own.empty()) {
-      lowering.zero_doubles(unit.main, mine, 2 * channels);
+      lowering.zero_doubles(unit.main, parts.mine, 2 * channels);
     } else {
-      emitter.emit(unit.main, "forward_sums", model::NormSumsTask{.x = x.all.layout}, {x.all.buffer, mine});
+      emitter.emit(unit.main, "forward_sums", model::NormSumsTask{.x = x.all.layout}, {x.all.buffer, parts.mine});
     }
-    sums = lowering.exchanges().sum_up(name + ".statistics", Kind::statistics, mine, 2 * channels, group.ranks);
+    sums = lowering.exchanges().sum_up(name + ".statistics", Kind::statistics, std::move(parts));
   }
   if (y.own.empty()) return y;
   int& saved = lowering.extra(unit);
@@ -93,7 +94,7 @@ void backward(Lowering& lowering, const Unit& unit, const model::BatchNorm& /*op
     const int saved = lowering.extra(unit);
     const int second = two ? diff[1].buffer : -1;
     const int from = from_y ? y.buffer : -1;
-    const int mine = lowering.exchanges().add_sums(name + ".diff_sums", 2 * channels, group.ranks);
+    Sums parts = lowering.exchanges().prepare_sums(name + ".diff_sums", 2 * channels, group.ranks);
     const model::NormSumsTask sums_task{.pass = Pass::backward_data,
                                         .activation = activation,
                                         .accumulate = lowering.accumulates(),
@@ -103,11 +104,10 @@ void backward(Lowering& lowering, const Unit& unit, const model::BatchNorm& /*op
                                         .diff_y2 = two ? diff[1].layout : tensor::as_other,
                                         .diff_residual = has_residual ? diff_residual.layout : tensor::as_other};
     lowering.emitter().emit(unit.main, "backward_sums", sums_task,
-                            {diff[0].buffer, second, x.all.buffer, from, gamma, beta, saved, mine,
+                            {diff[0].buffer, second, x.all.buffer, from, gamma, beta, saved, parts.mine,
                              parameters.gradient_of(unit.main, Role::norm_weight),
                              parameters.gradient_of(unit.main, Role::norm_bias), diff_residual.buffer});
-    const int sums =
-        lowering.exchanges().sum_up(name + ".diff_statistics", Kind::statistics, mine, 2 * channels, group.ranks);
+    const int sums = lowering.exchanges().sum_up(name + ".diff_statistics", Kind::statistics, std::move(parts));
     // The residual's gradient is the sum of both gradients, taken through the activation: nothing to do twice.
     const model::NormTask task{.pass = Pass::backward_data,
                                .activation = has_residual ? model::Activation{} : activation,

@@ -106,7 +106,7 @@ void backward(Lowering& lowering, const Unit& unit, const model::Pool& op) {
   const Tensor& x = lowering.source(unit);
   const model::Activation activation = lowering.activation(producer);
   const bool through = activation.kind != model::ActivationKind::identity &&
-                       at(lowering.micro_batch().in_place, unit.main)[0] &&
+                       at(lowering.geometry().in_place, unit.main)[0] &&
                        !model::traits_of(lowering.node(producer.main).op).batch_statistics &&
                        lowering.analysis().reader_count(source) == 1 && lowering.value(source).stored.owned;
   const Value diff = lowering.take_gradient(unit.out);

@@ -1,0 +1,69 @@
+#include "orthant/schedule/levels.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace orthant::schedule {
+namespace {
+
+constexpr std::array small_primes{2, 3, 5, 7};
+
+bool is_smooth(int number) {
+  for (const int prime : small_primes) {
+    while (number % prime == 0) number /= prime;
+  }
+  return number == 1;
+}
+
+}  // namespace
+
+Levels levels_of(const tensor::RankGroup& group, int rank, const plan::Machines& machines, bool two_levels) {
+  Levels levels;
+  if (!two_levels || group.size() == 1) {
+    levels.inside = {rank};
+    levels.across = group.to_list();
+    levels.across_place = group.place_of(rank);
+    levels.machines = group.size();
+    return levels;
+  }
+  // Members are in rising order, and so those of a machine stand together.
+  const std::vector<int> members = group.to_list();
+  std::vector<std::size_t> begins;
+  for (std::size_t i = 0; i < members.size();) {
+    begins.push_back(i);
+    const std::int64_t end = machines.neighbours(members[i]).hi;
+    while (i < members.size() && members[i] < end) ++i;
+  }
+  const auto own = static_cast<std::size_t>(group.place_of(rank));
+  const auto machine =
+      static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), own) - begins.begin() - 1);
+  const std::size_t machine_count = begins.size();
+  begins.push_back(members.size());
+  levels.inside.assign(members.begin() + static_cast<std::ptrdiff_t>(begins[machine]),
+                       members.begin() + static_cast<std::ptrdiff_t>(begins[machine + 1]));
+  levels.inside_place = static_cast<int>(own - begins[machine]);
+  levels.machines = static_cast<int>(machine_count);
+  levels.active = static_cast<int>(members.size());
+  for (std::size_t i = 0; i < machine_count; ++i)
+    levels.active = std::min(levels.active, static_cast<int>(begins[i + 1] - begins[i]));
+  if (!levels.is_active()) return levels;
+  for (std::size_t i = 0; i < machine_count; ++i)
+    levels.across.push_back(members[begins[i] + static_cast<std::size_t>(levels.inside_place)]);
+  levels.across_place = static_cast<int>(machine);
+  return levels;
+}
+
+int smooth_part(int count) {
+  while (!is_smooth(count)) --count;
+  return count;
+}
+
+std::vector<int> factors_of(int smooth) {
+  std::vector<int> factors;
+  for (const int prime : small_primes) {
+    for (; smooth % prime == 0; smooth /= prime) factors.push_back(prime);
+  }
+  return factors;
+}
+
+}  // namespace orthant::schedule

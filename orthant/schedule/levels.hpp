@@ -1,0 +1,34 @@
+#pragma once
+
+#include "orthant/plan/machines.hpp"
+#include "orthant/tensor/rank_group.hpp"
+
+#include <vector>
+
+namespace orthant::schedule {
+
+/// The members of a group as one of them sees them. Those of its machine exchange first; then, among all machines,
+/// those that have the same place on theirs.
+struct Levels {
+  std::vector<int> inside;  ///< the members on this rank's machine
+  int inside_place = 0;
+  /// So many members of every machine, its first ones, take part in what goes between machines: as many as the machine
+  /// with the fewest has.
+  int active = 1;
+  int machines = 1;         ///< that have members
+  std::vector<int> across;  ///< the members of all machines with this rank's place; empty if it is not active
+  int across_place = -1;
+
+  [[nodiscard]] bool is_active() const { return inside_place < active; }
+};
+
+/// With one level every rank counts as a machine of its own.
+Levels levels_of(const tensor::RankGroup& group, int rank, const plan::Machines& machines, bool two_levels);
+
+/// The largest number up to `count` that has no prime factor above 7. Members beyond it hand what they have to one of
+/// the others and get the result from it, so that every exchange is a product of small ones.
+int smooth_part(int count);
+/// Its prime factors, the smallest first.
+std::vector<int> factors_of(int smooth);
+
+}  // namespace orthant::schedule
