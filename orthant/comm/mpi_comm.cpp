@@ -2,6 +2,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/comm/mpi_transfer.hpp"
+#include "orthant/comm/mpi_vote.hpp"
 #include "orthant/comm/watchdog.hpp"
 
 #include <algorithm>
@@ -27,6 +28,15 @@ void in_pieces(std::size_t bytes, std::int64_t piece_bytes, Move move) {
   const auto piece = static_cast<std::size_t>(piece_bytes);
   for (std::size_t begin = 0; begin < bytes; begin += piece)
     move(begin, static_cast<int>(std::min(piece, bytes - begin)));
+}
+
+MPI_Op op_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum: return MPI_SUM;
+    case Reduction::min: return MPI_MIN;
+    case Reduction::max: break;
+  }
+  return MPI_MAX;
 }
 
 }  // namespace
@@ -93,6 +103,8 @@ void MpiComm::progress() {
   check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, blocking_, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
 }
 
+std::unique_ptr<Vote> MpiComm::make_vote() { return std::make_unique<MpiVote>(blocking_, watchdog_); }
+
 void MpiComm::broadcast(std::span<std::byte> bytes, int root) {
   check_root(*this, root, "broadcast");
   const Waiting waiting(watchdog_, "a broadcast");
@@ -131,6 +143,23 @@ void MpiComm::all_gather(std::span<const std::byte> bytes, std::span<std::byte> 
   check_mpi(MPI_Allgather(bytes.data(), static_cast<int>(count), MPI_BYTE, all.data(), static_cast<int>(count),
                           MPI_BYTE, blocking_),
             "MPI_Allgather");
+}
+
+void MpiComm::all_reduce(std::span<std::byte> items, std::int64_t item_bytes, MPI_Datatype type, Reduction reduction) {
+  const Waiting waiting(watchdog_, "a reduction");
+  in_pieces(items.size(), piece_bytes_ / item_bytes * item_bytes, [&](std::size_t begin, int count) {
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, items.data() + begin, count / static_cast<int>(item_bytes), type,
+                            op_of(reduction), blocking_),
+              "MPI_Allreduce");
+  });
+}
+
+void MpiComm::all_reduce(std::span<std::int64_t> values, Reduction reduction) {
+  all_reduce(std::as_writable_bytes(values), sizeof(std::int64_t), MPI_INT64_T, reduction);
+}
+
+void MpiComm::all_reduce(std::span<double> values, Reduction reduction) {
+  all_reduce(std::as_writable_bytes(values), sizeof(double), MPI_DOUBLE, reduction);
 }
 
 void MpiComm::barrier() {

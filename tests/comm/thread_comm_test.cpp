@@ -84,8 +84,31 @@ TEST(ThreadComm, Collectives) {
     EXPECT_EQ(comm::sum(comm, comm.rank()), 6);
     EXPECT_EQ(comm::max(comm, 0.5 * comm.rank()), 1.5);
     EXPECT_EQ(comm::min(comm, std::int64_t{comm.rank()} - 9), -9);
+    EXPECT_EQ(comm::sum(comm, 0.5 * comm.rank()), 3);
     comm.barrier();
   });
+}
+
+TEST(ThreadComm, OneVoiceDecidesAVote) {
+  run_threads(4, [](Comm& comm) {
+    const auto vote = comm.make_vote();
+    for (int speaker = -1; speaker < comm.size(); ++speaker) {
+      vote->start(comm.rank() == speaker);
+      EXPECT_EQ(comm::sum(comm, 1), 4);
+      EXPECT_EQ(vote->result(), speaker >= 0);
+    }
+  });
+}
+
+TEST(ThreadComm, AVoteThatARankDoesNotStartIsADeadlock) {
+  const std::string text = error_of(3, [](Comm& comm) {
+    const auto vote = comm.make_vote();
+    if (comm.rank() == 2) return;
+    vote->start(true);
+    vote->result();
+  });
+
+  EXPECT_CONTAINS(text, "in a vote");
 }
 
 TEST(ThreadComm, BlockingMessagesDoNotMatchBoundOnes) {

@@ -56,6 +56,11 @@ struct Round {
   std::vector<std::vector<std::byte>> parts;
 };
 
+struct VoteCount {
+  int started = 0;
+  bool any = false;
+};
+
 /// What a rank is blocked in. The functions are called under the world's lock.
 struct Wait {
   std::function<bool()> is_over;
@@ -135,6 +140,22 @@ class World {
     return round;
   }
 
+  /// Begins the vote with this number on one rank.
+  void start_vote(std::size_t number, bool mine) {
+    const std::lock_guard guard(mutex_);
+    end_if_failed();
+    if (votes_.size() <= number) votes_.resize(number + 1);
+    ++votes_[number].started;
+    votes_[number].any = votes_[number].any || mine;
+    for (std::condition_variable& changed : changed_) changed.notify_one();
+  }
+
+  bool count_vote(int rank, std::size_t number) {
+    std::unique_lock guard(mutex_);
+    wait(rank, guard, {[&] { return votes_[number].started == ranks(); }, [] { return "in a vote"; }});
+    return votes_[number].any;
+  }
+
   void record(std::exception_ptr failure) {
     const std::lock_guard guard(mutex_);
     if (!first_failure_) first_failure_ = std::move(failure);
@@ -200,6 +221,7 @@ class World {
   std::vector<bool> finished_;                    ///< per rank
   std::map<Key, Channel> channels_;
   std::shared_ptr<Round> round_;
+  std::vector<VoteCount> votes_;  ///< in the order in which every rank starts them
   std::exception_ptr first_failure_;
   ThreadCommOptions options_;
 };
@@ -331,6 +353,30 @@ class ThreadTransfer final : public comm::Transfer {
   Clock::time_point started_{};
 };
 
+class ThreadVote final : public comm::Vote {
+ public:
+  ThreadVote(World& world, int rank, std::size_t& votes) : world_(world), rank_(rank), votes_(votes) {}
+
+  void start(bool mine) override {
+    if (is_active_) fail(Exit::internal, "rank {} starts a vote that is under way", rank_);
+    is_active_ = true;
+    number_ = votes_++;
+    world_.start_vote(number_, mine);
+  }
+  bool result() override {
+    if (!is_active_) fail(Exit::internal, "rank {} counts a vote that was not started", rank_);
+    is_active_ = false;
+    return world_.count_vote(rank_, number_);
+  }
+
+ private:
+  World& world_;
+  int rank_;
+  std::size_t& votes_;
+  std::size_t number_ = 0;
+  bool is_active_ = false;
+};
+
 class ThreadComm final : public comm::Comm {
  public:
   ThreadComm(World& world, int rank) : world_(world), rank_(rank) {}
@@ -360,6 +406,8 @@ class ThreadComm final : public comm::Comm {
   void progress() override {}
   [[nodiscard]] std::map<std::string, Traffic> traffic() const override { return traffic_; }
 
+  std::unique_ptr<comm::Vote> make_vote() override { return std::make_unique<ThreadVote>(world_, rank_, votes_); }
+
   void broadcast(std::span<std::byte> bytes, int root) override {
     check_root(*this, root, "broadcast");
     const std::string call = fmt::format("broadcast of {} bytes from rank {}", bytes.size(), root);
@@ -380,6 +428,9 @@ class ThreadComm final : public comm::Comm {
     for (const std::vector<std::byte>& part : round->parts) next = std::copy(part.begin(), part.end(), next);
   }
 
+  void all_reduce(std::span<std::int64_t> values, comm::Reduction reduction) override { reduce(values, reduction); }
+  void all_reduce(std::span<double> values, comm::Reduction reduction) override { reduce(values, reduction); }
+
   void barrier() override { world_.join(rank_, "barrier", {}); }
 
   void send(std::span<const std::byte> bytes, int peer) override {
@@ -396,6 +447,22 @@ class ThreadComm final : public comm::Comm {
   }
 
  private:
+  template <class T>
+  void reduce(std::span<T> values, comm::Reduction reduction) {
+    const std::string call = fmt::format("all_reduce {} of {} bytes", static_cast<int>(reduction), values.size_bytes());
+    const auto round = world_.join(rank_, call, std::as_bytes(values));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      for (std::size_t rank = 0; rank < round->parts.size(); ++rank) {
+        T one{};
+        std::memcpy(&one, round->parts[rank].data() + i * sizeof(T), sizeof(T));
+        values[i] = rank == 0                           ? one
+                    : reduction == comm::Reduction::sum ? values[i] + one
+                    : reduction == comm::Reduction::min ? std::min(values[i], one)
+                                                        : std::max(values[i], one);
+      }
+    }
+  }
+
   void exchange(std::span<const Message> sends, std::span<const Message> receives, const char* kind) {
     Traffic uncounted;
     ThreadTransfer transfer({world_, rank_, false, kind, uncounted}, sends, receives);
@@ -405,6 +472,7 @@ class ThreadComm final : public comm::Comm {
 
   World& world_;
   int rank_;
+  std::size_t votes_ = 0;  ///< started by this rank
   std::map<std::string, Traffic> traffic_;
 };
 
