@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -67,6 +68,8 @@ class Comm {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
+  /// Tags of bound messages are from 0 to this.
+  [[nodiscard]] virtual int largest_tag() const { return std::numeric_limits<int>::max(); }
 
   /// Binds messages to memory. Between two ranks, messages with the same tag match in the order in which their
   /// transfers are started and, within a transfer, in the order given here. Both sides must give the same size;

@@ -18,6 +18,7 @@ class MpiComm final : public Comm {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
+  [[nodiscard]] int largest_tag() const override { return largest_tag_; }
 
   std::unique_ptr<Transfer> bind(std::span<const Message> sends, std::span<const Message> receives,
                                  const char* kind) override;
@@ -47,9 +48,15 @@ class MpiComm final : public Comm {
 
  private:
   [[nodiscard]] const Neighbour& neighbour(int rank) const;
+  /// The bytes of every rank that are gathered by one call.
+  struct Turn {
+    std::int64_t begin = 0, end = 0;
+  };
+  void gather_turn(std::span<const std::byte> bytes, const Turn& turn, int root,
+                   std::vector<std::vector<std::byte>>& gathered);
   void all_reduce(std::span<std::byte> items, std::int64_t item_bytes, MPI_Datatype type, Reduction reduction);
 
-  int rank_ = 0, size_ = 0;
+  int rank_ = 0, size_ = 0, largest_tag_ = 0;
   std::int64_t piece_bytes_;
   Watchdog* watchdog_;
   MPI_Comm bound_ = MPI_COMM_NULL;     ///< carries transfers

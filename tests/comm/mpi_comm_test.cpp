@@ -24,7 +24,9 @@ TEST(MpiComm, BroadcastReachesAll) {
 
 TEST(MpiComm, GatherHasPartsOfAnySize) {
   const auto part = [](int rank) {
-    return std::vector<short>(static_cast<std::size_t>(rank * 700), static_cast<short>(rank));
+    std::vector<short> items(static_cast<std::size_t>(rank * 700));
+    std::iota(items.begin(), items.end(), static_cast<short>(rank));
+    return items;
   };
   for (int root = 0; root < ranks().size(); ++root) {
     const std::vector<short> mine = part(ranks().rank());
@@ -66,6 +68,23 @@ TEST(MpiComm, ReductionsOfManyItemsAreTakenItemByItem) {
     EXPECT_EQ(whole[i], item);
     EXPECT_EQ(halves[i], static_cast<double>(item + 1000 * (size - 1)) + 0.5);
   }
+}
+
+TEST(MpiComm, LargestTagCanBeUsed) {
+  Comm& comm = ranks();
+  EXPECT_GE(comm.largest_tag(), 32767);
+  if (comm.size() == 1) return;
+  int sent = comm.rank();
+  int received = -1;
+  const Message send = message((comm.rank() + 1) % comm.size(), std::span(&sent, 1), comm.largest_tag());
+  const Message receive =
+      message((comm.rank() + comm.size() - 1) % comm.size(), std::span(&received, 1), comm.largest_tag());
+
+  const auto transfer = comm.bind({&send, 1}, {&receive, 1}, "ring");
+  transfer->start();
+  transfer->wait();
+
+  EXPECT_EQ(received, receive.peer);
 }
 
 TEST(MpiComm, OneVoiceDecidesAVote) {

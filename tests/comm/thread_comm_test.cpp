@@ -218,6 +218,21 @@ TEST(ThreadComm, SizesThatDifferAreAnError) {
   EXPECT_CONTAINS(error_of(2, body), "rank 0 sends 5 bytes to rank 1, which expects 4 (tag 0)");
 }
 
+TEST(ThreadComm, TagsThatDoNotExistAreRefused) {
+  const auto bind_with = [](int tag) {
+    return [tag](Comm& comm) {
+      int item = 0;
+      const Message one = message(1 - comm.rank(), std::span(&item, 1), tag);
+      comm.bind({&one, 1}, {}, "halo");
+      comm.bind({}, {&one, 1}, "halo");
+    };
+  };
+
+  run_threads(2, bind_with(32767), {.largest_tag = 32767});
+  EXPECT_CONTAINS(error_of(2, bind_with(32768), {.largest_tag = 32767}),
+                  "halo: a message needs tag 32768, but this MPI has tags up to 32767; use fewer micro-batches");
+}
+
 TEST(ThreadComm, TransferDestroyedInFlightIsAnError) {
   const std::string text = error_of(2, [](Comm& comm) {
     int item = 0;

@@ -80,6 +80,7 @@ class World {
 
   [[nodiscard]] int ranks() const { return static_cast<int>(changed_.size()); }
   [[nodiscard]] std::chrono::milliseconds timeout() const { return options_.timeout; }
+  [[nodiscard]] int largest_tag() const { return options_.largest_tag; }
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
   void post_send(Post& post) {
@@ -383,6 +384,7 @@ class ThreadComm final : public comm::Comm {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return world_.ranks(); }
+  [[nodiscard]] int largest_tag() const override { return world_.largest_tag(); }
 
   std::unique_ptr<comm::Transfer> bind(std::span<const Message> sends, std::span<const Message> receives,
                                        const char* kind) override {

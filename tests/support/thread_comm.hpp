@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 
 namespace orthant::test {
 
@@ -11,6 +12,7 @@ struct ThreadCommOptions {
   /// A wait that lasts longer is an Error that names the missing messages, so that a deadlock is a failure and not a
   /// hang.
   std::chrono::milliseconds timeout{300'000};
+  int largest_tag = std::numeric_limits<int>::max();
 };
 
 /// Runs `body` on `ranks` threads of this process, each with a Comm of its own, and throws the exception that came
