@@ -26,13 +26,12 @@ void broadcast_text(Comm& comm, std::string& text) {
 }  // namespace
 
 void agree_on(Comm& comm, const Failure& failure) {
-  const std::vector<int> codes = all_gather(comm, static_cast<int>(failure.code));
-  if (std::all_of(codes.begin(), codes.end(), [](int code) { return code == 0; })) return;
+  const auto code = static_cast<int>(failure.code);
+  if (max(comm, code == 0 ? 0 : 1) == 0) return;
+  const std::vector<std::vector<int>> codes = gather(comm, std::span(&code, 1), 0);
   std::vector<Failure> failures;
-  for (const std::vector<char>& text : gather(comm, std::span(failure.message), 0)) {
-    const int code = codes[failures.size()];
-    failures.push_back({static_cast<Exit>(code), std::string(text.begin(), text.end())});
-  }
+  for (const std::vector<char>& text : gather(comm, std::span(failure.message), 0))
+    failures.push_back({static_cast<Exit>(codes[failures.size()].front()), std::string(text.begin(), text.end())});
   throw_on_all(comm, comm.rank() == 0 ? merged(failures) : Failure{});
 }
 

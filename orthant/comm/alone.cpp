@@ -14,6 +14,16 @@ class Nothing final : public Transfer {
   [[nodiscard]] std::string outstanding() const override { return ""; }
 };
 
+/// One rank has the only voice.
+class OwnVote final : public Vote {
+ public:
+  void start(bool mine) override { mine_ = mine; }
+  bool result() override { return mine_; }
+
+ private:
+  bool mine_ = false;
+};
+
 }  // namespace
 
 std::unique_ptr<Transfer> Alone::bind(std::span<const Message> sends, std::span<const Message> receives,
@@ -22,6 +32,8 @@ std::unique_ptr<Transfer> Alone::bind(std::span<const Message> sends, std::span<
   traffic_[kind];
   return std::make_unique<Nothing>();
 }
+
+std::unique_ptr<Vote> Alone::make_vote() { return std::make_unique<OwnVote>(); }
 
 void Alone::broadcast(std::span<std::byte> /*bytes*/, int root) { check_root(*this, root, "broadcast"); }
 

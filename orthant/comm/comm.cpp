@@ -16,6 +16,12 @@ void check_message(const Comm& comm, const Message& message, const char* kind) {
   if (message.data == nullptr && !message.announced)
     fail(Exit::internal, "{}: a message without memory; please report this", kind);
   if (message.tag < 0) fail(Exit::internal, "{}: tag {} is negative; please report this", kind, message.tag);
+  if (message.tag > comm.largest_tag()) {
+    fail(Exit::does_not_fit,
+         "{}: a message needs tag {}, but this MPI has tags up to {}; use fewer micro-batches, or another transport of "
+         "MPI",
+         kind, message.tag, comm.largest_tag());
+  }
 }
 
 }  // namespace

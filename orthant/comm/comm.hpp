@@ -1,9 +1,11 @@
 #pragma once
 
 #include "orthant/comm/shared_pages.hpp"
+#include "orthant/comm/vote.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -100,6 +102,9 @@ struct CollectiveGroup {
   auto operator<=>(const CollectiveGroup&) const = default;
 };
 
+/// How the values of all ranks become one.
+enum class Reduction { sum, min, max };
+
 /// The ranks of a job as seen by one of them. Only one thread of the rank may use it.
 class Comm {
  public:
@@ -110,6 +115,8 @@ class Comm {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
+  /// Tags of bound messages are from 0 to this.
+  [[nodiscard]] virtual int largest_tag() const { return std::numeric_limits<int>::max(); }
 
   /// Binds messages to memory. Between two ranks, messages with the same tag match in the order in which their
   /// transfers are started and, within a transfer, in the order given here. Both sides must give the same size;
@@ -145,6 +152,10 @@ class Comm {
   /// What bound messages have sent so far, by kind. A message is counted when it is started.
   [[nodiscard]] virtual std::map<std::string, Traffic> traffic() const = 0;
 
+  /// A vote of all ranks, which may be under way while messages are exchanged. Collective calls and starts of votes
+  /// must come in the same order on all ranks.
+  virtual std::unique_ptr<Vote> make_vote() = 0;
+
   // The following are for set-up and reports, not for the training step.
 
   /// Collective. Sends the bytes of the root to all ranks.
@@ -153,6 +164,10 @@ class Comm {
   virtual std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes, int root) = 0;
   /// Collective. Gathers equally many bytes of each rank, in the order of the ranks, on all ranks.
   virtual void all_gather(std::span<const std::byte> bytes, std::span<std::byte> all) = 0;
+  /// Collective. Replaces the values of all ranks, of which there are equally many, by their reductions, item by item.
+  /// In which order doubles are added is the library's choice; the result is the same on all ranks.
+  virtual void all_reduce(std::span<std::int64_t> values, Reduction reduction) = 0;
+  virtual void all_reduce(std::span<double> values, Reduction reduction) = 0;
   /// Collective.
   virtual void barrier() = 0;
   /// Blocking messages, which never match bound ones. send() returns when the memory may be used again, possibly only

@@ -1,6 +1,7 @@
 #include "orthant/comm/mpi_comm.hpp"
 
 #include "orthant/base/error.hpp"
+#include "orthant/comm/mpi_vote.hpp"
 #include "orthant/comm/watchdog.hpp"
 
 #include <algorithm>
@@ -20,12 +21,32 @@ MPI_Comm duplicate_world() {
   return comm;
 }
 
+int largest_tag_of(MPI_Comm comm) {
+  int* largest = nullptr;
+  int found = 0;
+  check_mpi(MPI_Comm_get_attr(comm, MPI_TAG_UB, static_cast<void*>(&largest), &found), "MPI_Comm_get_attr");
+  constexpr int at_least = 32767;  // says the standard
+  return found != 0 ? *largest : at_least;
+}
+
+/// What a gather keeps at most besides its result.
+constexpr std::int64_t gather_bytes = std::int64_t{64} << 20U;
+
 /// Calls `move(begin, count)` for pieces whose size fits the 31-bit counts of MPI.
 template <class Move>
 void in_pieces(std::size_t bytes, std::int64_t piece_bytes, Move move) {
   const auto piece = static_cast<std::size_t>(piece_bytes);
   for (std::size_t begin = 0; begin < bytes; begin += piece)
     move(begin, static_cast<int>(std::min(piece, bytes - begin)));
+}
+
+MPI_Op op_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum: return MPI_SUM;
+    case Reduction::min: return MPI_MIN;
+    case Reduction::max: break;
+  }
+  return MPI_MAX;
 }
 
 }  // namespace
@@ -47,6 +68,7 @@ MpiComm::MpiComm(std::int64_t piece_bytes, Watchdog* watchdog)
   check_mpi(MPI_Comm_rank(bound_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(bound_, &size_), "MPI_Comm_size");
   ranks_per_machine_ = comm::ranks_per_machine(*this);
+  largest_tag_ = largest_tag_of(bound_);
 }
 
 bool MpiComm::share_among(std::span<const Neighbour> neighbours) {
@@ -127,6 +149,8 @@ void MpiComm::make_progress() {
   check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, blocking_, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
 }
 
+std::unique_ptr<Vote> MpiComm::make_vote() { return std::make_unique<MpiVote>(blocking_, watchdog_); }
+
 void MpiComm::broadcast(std::span<std::byte> bytes, int root) {
   check_root(*this, root, "broadcast");
   const Waiting waiting(watchdog_, "a broadcast");
@@ -141,20 +165,41 @@ std::vector<std::vector<std::byte>> MpiComm::gather(std::span<const std::byte> b
   const auto mine = static_cast<std::int64_t>(bytes.size());
   std::vector<std::int64_t> sizes(rank_ == root ? static_cast<std::size_t>(size_) : 0);
   check_mpi(MPI_Gather(&mine, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, root, blocking_), "MPI_Gather");
-  if (rank_ != root) {
-    send(bytes, root);
-    return {};
-  }
-  std::vector<std::vector<std::byte>> gathered;
-  for (int rank = 0; rank < size_; ++rank) {
-    auto& part = gathered.emplace_back(static_cast<std::size_t>(sizes[static_cast<std::size_t>(rank)]));
-    if (rank == root) {
-      part.assign(bytes.begin(), bytes.end());
-    } else {
-      receive(part, rank);
-    }
-  }
+  std::int64_t largest = rank_ == root ? *std::max_element(sizes.begin(), sizes.end()) : 0;
+  check_mpi(MPI_Bcast(&largest, 1, MPI_INT64_T, root, blocking_), "MPI_Bcast");
+
+  std::vector<std::vector<std::byte>> gathered(sizes.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i) gathered[i].resize(static_cast<std::size_t>(sizes[i]));
+  // In every turn each rank sends the next bytes that it has, so many that those of all ranks can be counted in 31
+  // bits.
+  const std::int64_t turn_bytes = std::max<std::int64_t>(std::min(piece_bytes_, gather_bytes) / size_, 1);
+  for (std::int64_t begin = 0; begin < largest; begin += turn_bytes)
+    gather_turn(bytes, {begin, begin + turn_bytes}, root, gathered);
   return gathered;
+}
+
+void MpiComm::gather_turn(std::span<const std::byte> bytes, const Turn& turn, int root,
+                          std::vector<std::vector<std::byte>>& gathered) {
+  const auto count_of = [&](std::size_t all) {
+    return static_cast<int>(std::clamp(static_cast<std::int64_t>(all), turn.begin, turn.end) - turn.begin);
+  };
+  std::vector<int> counts;
+  std::vector<int> places;
+  int total = 0;
+  for (const std::vector<std::byte>& part : gathered) {
+    counts.push_back(count_of(part.size()));
+    places.push_back(total);
+    total += counts.back();
+  }
+  std::vector<std::byte> received(static_cast<std::size_t>(total));
+  const int mine = count_of(bytes.size());
+  const std::byte* first = mine > 0 ? bytes.data() + turn.begin : nullptr;
+  check_mpi(
+      MPI_Gatherv(first, mine, MPI_BYTE, received.data(), counts.data(), places.data(), MPI_BYTE, root, blocking_),
+      "MPI_Gatherv");
+  for (std::size_t i = 0; i < gathered.size(); ++i) {
+    if (counts[i] > 0) std::copy_n(received.begin() + places[i], counts[i], gathered[i].begin() + turn.begin);
+  }
 }
 
 void MpiComm::all_gather(std::span<const std::byte> bytes, std::span<std::byte> all) {
@@ -165,6 +210,23 @@ void MpiComm::all_gather(std::span<const std::byte> bytes, std::span<std::byte> 
   check_mpi(MPI_Allgather(bytes.data(), static_cast<int>(count), MPI_BYTE, all.data(), static_cast<int>(count),
                           MPI_BYTE, blocking_),
             "MPI_Allgather");
+}
+
+void MpiComm::all_reduce(std::span<std::byte> items, std::int64_t item_bytes, MPI_Datatype type, Reduction reduction) {
+  const Waiting waiting(watchdog_, "a reduction");
+  in_pieces(items.size(), piece_bytes_ / item_bytes * item_bytes, [&](std::size_t begin, int count) {
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, items.data() + begin, count / static_cast<int>(item_bytes), type,
+                            op_of(reduction), blocking_),
+              "MPI_Allreduce");
+  });
+}
+
+void MpiComm::all_reduce(std::span<std::int64_t> values, Reduction reduction) {
+  all_reduce(std::as_writable_bytes(values), sizeof(std::int64_t), MPI_INT64_T, reduction);
+}
+
+void MpiComm::all_reduce(std::span<double> values, Reduction reduction) {
+  all_reduce(std::as_writable_bytes(values), sizeof(double), MPI_DOUBLE, reduction);
 }
 
 void MpiComm::barrier() {

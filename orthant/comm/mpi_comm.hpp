@@ -19,6 +19,7 @@ class MpiComm final : public Comm {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
+  [[nodiscard]] int largest_tag() const override { return largest_tag_; }
 
   std::unique_ptr<Transfer> bind(std::span<const Message> sends, std::span<const Message> receives,
                                  const char* kind) override;
@@ -31,9 +32,13 @@ class MpiComm final : public Comm {
   void map(int peer, const SharedPages::Place& place, std::span<std::byte> memory) override;
   [[nodiscard]] std::map<std::string, Traffic> traffic() const override { return traffic_; }
 
+  std::unique_ptr<Vote> make_vote() override;
+
   void broadcast(std::span<std::byte> bytes, int root) override;
   std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes, int root) override;
   void all_gather(std::span<const std::byte> bytes, std::span<std::byte> all) override;
+  void all_reduce(std::span<std::int64_t> values, Reduction reduction) override;
+  void all_reduce(std::span<double> values, Reduction reduction) override;
   void barrier() override;
   void send(std::span<const std::byte> bytes, int peer) override;
   void receive(std::span<std::byte> bytes, int peer) override;
@@ -49,8 +54,15 @@ class MpiComm final : public Comm {
   void make_progress() override;
   [[nodiscard]] MpiTransfer::Setting setting(MPI_Comm comm, const char* kind);
   [[nodiscard]] const Neighbour& neighbour(int rank) const;
+  /// The bytes of every rank that are gathered by one call.
+  struct Turn {
+    std::int64_t begin = 0, end = 0;
+  };
+  void gather_turn(std::span<const std::byte> bytes, const Turn& turn, int root,
+                   std::vector<std::vector<std::byte>>& gathered);
+  void all_reduce(std::span<std::byte> items, std::int64_t item_bytes, MPI_Datatype type, Reduction reduction);
 
-  int rank_ = 0, size_ = 0;
+  int rank_ = 0, size_ = 0, largest_tag_ = 0;
   std::int64_t piece_bytes_;
   Watchdog* watchdog_;
   MPI_Comm bound_ = MPI_COMM_NULL;     ///< carries transfers

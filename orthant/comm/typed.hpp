@@ -1,8 +1,8 @@
 #pragma once
 
 #include "orthant/comm/comm.hpp"
+#include "orthant/comm/ordered_sum.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <span>
 #include <type_traits>
@@ -49,27 +49,33 @@ std::vector<T> all_gather(Comm& comm, const T& value) {
   return all;
 }
 
-/// Collective. The sum is taken in the order of the ranks, so that all ranks get the same bits.
+/// Collective. The numbers, and their sum, must be exact as std::int64_t or double.
+template <class T>
+requires std::is_arithmetic_v<T> T reduce(Comm& comm, T value, Reduction reduction) {
+  auto reduced = static_cast<std::conditional_t<std::is_integral_v<T>, std::int64_t, double>>(value);
+  comm.all_reduce(std::span(&reduced, 1), reduction);
+  return static_cast<T>(reduced);
+}
+
+/// Collective. The sum of doubles is taken in the order of the ranks, so that its bits do not depend on the library.
 template <class T>
 requires std::is_arithmetic_v<T> T sum(Comm& comm, T value) {
-  T total{};
-  for (const T& one : all_gather(comm, value)) total += one;
-  return total;
+  if constexpr (std::is_integral_v<T>) {
+    return reduce(comm, value, Reduction::sum);
+  } else {
+    double total = value;
+    sum_in_order(comm, std::span(&total, 1));
+    return static_cast<T>(total);
+  }
 }
 
 /// Collective.
 template <class T>
-requires std::is_arithmetic_v<T> T max(Comm& comm, T value) {
-  const std::vector<T> all = all_gather(comm, value);
-  return *std::max_element(all.begin(), all.end());
-}
+requires std::is_arithmetic_v<T> T max(Comm& comm, T value) { return reduce(comm, value, Reduction::max); }
 
 /// Collective.
 template <class T>
-requires std::is_arithmetic_v<T> T min(Comm& comm, T value) {
-  const std::vector<T> all = all_gather(comm, value);
-  return *std::min_element(all.begin(), all.end());
-}
+requires std::is_arithmetic_v<T> T min(Comm& comm, T value) { return reduce(comm, value, Reduction::min); }
 
 template <Plain T, std::size_t N>
 void send(Comm& comm, std::span<T, N> items, int peer) {

@@ -124,10 +124,22 @@ void check_finite(double loss, std::int64_t step) {
       fmt::format("the loss is {} at step {}; lower the learning rate, warm up, or check the data", loss, step));
 }
 
-/// Collective. True on all ranks if a signal has reached one.
-bool stop_asked(comm::Comm& comm, const StopSignal& stop) {
-  return comm.size() == 1 ? stop.asked() : comm::max(comm, stop.asked() ? 1 : 0) == 1;
-}
+/// Lets all ranks stop after the same step. The vote is under way while the step is computed, so that no rank waits for
+/// it. A signal that comes too late for the vote of one step is in that of the next.
+class StopVote {
+ public:
+  explicit StopVote(comm::Comm& comm) : is_alone_(comm.size() == 1), vote_(comm.make_vote()) {}
+
+  /// Collective, before a step.
+  void start() { vote_->start(signal_.asked()); }
+  /// Collective, after it. True if a signal has reached a rank.
+  bool result() { return vote_->result() || (is_alone_ && signal_.asked()); }
+
+ private:
+  StopSignal signal_;
+  bool is_alone_;
+  std::unique_ptr<comm::Vote> vote_;
+};
 
 /// Collective. Null if the run has no validation.
 std::unique_ptr<Validation> make_validation(const Setup& setup, const engine::Session& session,
@@ -197,14 +209,17 @@ Summary train(const RunFile& run, comm::Comm& comm, const TrainOptions& options)
   if (record) progress.emplace(setup->steps, run.network.mini_batch);
   engine::Trace trace = make_trace(engine, options.trace_path.empty() ? 0 : setup->steps);
   LossRecord losses;
-  const StopSignal stop;
+  StopVote stop(comm);
+  bool stops = false;
   const Clock::time_point start = Clock::now();
-  for (std::int64_t step = 1; step <= setup->steps && !stop_asked(comm, stop); ++step) {
+  for (std::int64_t step = 1; step <= setup->steps && !stops; ++step) {
     const Clock::time_point step_start = Clock::now();
     const double rate = rate_at(run.learning_rate, step, setup->steps);
     const kernels::Context context{.step = step, .seed = run.seed, .learning_rate = rate};
     feed.load(step);
+    stop.start();
     has_room(engine, trace) ? engine.run(context, trace) : engine.run(context);
+    stops = stop.result();
     const double loss = engine.losses().back();
     summary.steps = step;
     summary.epochs = setup->batches.epoch_of(step);

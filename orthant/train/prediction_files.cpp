@@ -30,10 +30,6 @@ tensor::Box plane_of(tensor::Box box, std::int64_t d) {
   return box;
 }
 
-bool has_sample(const tensor::Box& box, std::int64_t n) {
-  return !tensor::is_empty(box) && box.lo.n <= n && n < box.hi.n;
-}
-
 }  // namespace
 
 std::vector<std::string> prediction_paths(const data::sets::Dataset& dataset, const PredictionOptions& options) {
@@ -51,8 +47,19 @@ std::vector<std::string> prediction_paths(const data::sets::Dataset& dataset, co
 
 PredictionFiles::PredictionFiles(engine::Session& session, std::vector<std::string> paths, PredictionOptions options)
     : session_(session), paths_(std::move(paths)), options_(std::move(options)) {
-  for (const schedule::Port& port : session.schedule().predictions)
-    boxes_.push_back(comm::all_gather(session.comm(), port.box));
+  std::vector<tensor::Box> mine;
+  for (const schedule::Port& port : session.schedule().predictions) mine.push_back(port.box);
+  const auto of_ranks = comm::gather(session.comm(), std::span<const tensor::Box>(mine), 0);
+  parts_.resize(static_cast<std::size_t>(session.graph().nodes.back().shape.n));
+  const auto add = [&](int rank, const std::vector<tensor::Box>& boxes) {
+    for (std::size_t port = 0; port < boxes.size(); ++port) {
+      if (tensor::is_empty(boxes[port])) continue;
+      for (std::int64_t n = boxes[port].lo.n; n < boxes[port].hi.n; ++n)
+        parts_[static_cast<std::size_t>(n)].push_back({.rank = rank, .port = port, .box = boxes[port]});
+    }
+  };
+  if (session.comm().rank() != 0) add(session.comm().rank(), mine);
+  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) add(static_cast<int>(rank), of_ranks[rank]);
 }
 
 std::unique_ptr<data::formats::VolumeFile> PredictionFiles::open(const std::string& path) const {
@@ -91,25 +98,22 @@ void PredictionFiles::pack_plane(std::size_t index, std::int64_t n, std::int64_t
 }
 
 void PredictionFiles::write_sample(std::int64_t n, data::formats::VolumeFile* file) {
-  for (std::size_t port = 0; port < boxes_.size(); ++port) {
-    for (int rank = 0; rank < session_.comm().size(); ++rank) {
-      tensor::Box box = boxes_[port][static_cast<std::size_t>(rank)];
-      const bool mine = rank == session_.comm().rank();
-      if (!has_sample(box, n) || (!mine && file == nullptr)) continue;
-      if (options_.labels) box.set(tensor::Dim::c, {0, 1});
-      for (std::int64_t d = box.lo.d; d < box.hi.d; ++d) {
-        if (mine) pack_plane(port, n, d);
-        if (file == nullptr) {
-          comm::send(session_.comm(), std::span<const std::byte>(plane_), 0);
-          continue;
-        }
-        const tensor::Box plane = plane_of(box, d);
-        if (!mine) {
-          plane_.resize(static_cast<std::size_t>(tensor::volume(plane)) * (options_.labels ? 1 : sizeof(float)));
-          comm::receive(session_.comm(), std::span<std::byte>(plane_), rank);
-        }
-        file->write(plane, plane_);
+  for (const Part& part : parts_[static_cast<std::size_t>(n)]) {
+    tensor::Box box = part.box;
+    const bool mine = part.rank == session_.comm().rank();
+    if (options_.labels) box.set(tensor::Dim::c, {0, 1});
+    for (std::int64_t d = box.lo.d; d < box.hi.d; ++d) {
+      if (mine) pack_plane(part.port, n, d);
+      if (file == nullptr) {
+        comm::send(session_.comm(), std::span<const std::byte>(plane_), 0);
+        continue;
       }
+      const tensor::Box plane = plane_of(box, d);
+      if (!mine) {
+        plane_.resize(static_cast<std::size_t>(tensor::volume(plane)) * (options_.labels ? 1 : sizeof(float)));
+        comm::receive(session_.comm(), std::span<std::byte>(plane_), part.rank);
+      }
+      file->write(plane, plane_);
     }
   }
 }

@@ -29,6 +29,13 @@ class PredictionFiles {
   void write(const EvaluatedBatch& batch);
 
  private:
+  /// The box of a sample that a rank has predicted; `port` is its index among the rank's predictions.
+  struct Part {
+    int rank = 0;
+    std::size_t port = 0;
+    tensor::Box box;
+  };
+
   [[nodiscard]] std::unique_ptr<data::formats::VolumeFile> open(const std::string& path) const;
   void write_sample(std::int64_t n, data::formats::VolumeFile* file);
   void pack_plane(std::size_t index, std::int64_t n, std::int64_t d);
@@ -36,7 +43,9 @@ class PredictionFiles {
   engine::Session& session_;
   std::vector<std::string> paths_;
   PredictionOptions options_;
-  std::vector<std::vector<tensor::Box>> boxes_;  ///< of the predictions, per micro-batch and rank
+  /// Per sample of a mini-batch, in the order in which rank 0 writes them: its parts on all ranks, on other ranks their
+  /// own ones.
+  std::vector<std::vector<Part>> parts_;
   std::vector<std::byte> plane_;
 };
 

@@ -60,10 +60,10 @@ SampleFeed::SampleFeed(const MiniBatches& batches, engine::Engine& engine, comm:
 }
 
 void SampleFeed::decide_store(const FeedOptions& options) {
-  const std::vector<std::int64_t> limits = comm::all_gather(comm_, options.limit_bytes);
   const bool is_used_again = base::checked_mul(steps_, intake_.mini_batch()) > stream_.samples();
   if (!options.keep || !is_used_again) return;
-  size_.samples = std::min(stream_.samples(), intake_.most_samples(limits));
+  const std::int64_t most = comm::min(comm_, intake_.most_samples(comm_.rank(), options.limit_bytes));
+  size_.samples = std::min(stream_.samples(), most);
   for (int rank = 0; rank < comm_.size(); ++rank) {
     const std::int64_t bytes = intake_.bytes(rank, size_.samples);
     size_.bytes = base::checked_add(size_.bytes, bytes);
@@ -119,9 +119,14 @@ void SampleFeed::fetch(const Draw& draw, const Take& take) {
   }
 }
 
-/// Sends what this rank keeps of a box that another rank wants.
-void SampleFeed::give(const Draw& draw, const Take& take) {
+/// Sends what this rank keeps, as `mine` of its takes, of a box that another rank wants.
+void SampleFeed::give(const Draw& draw, const Take& take, std::span<const Take> mine) {
   const Box box = stream_.source(draw, take.role, take.box);
+  // Few boxes have anything in common with those of this rank, and only for them it asks who keeps what.
+  const bool concerns = std::any_of(mine.begin(), mine.end(), [&](const Take& one) {
+    return one.role == take.role && !is_empty(tensor::intersection(store_->kept_box(draw.sample, one), box));
+  });
+  if (!concerns) return;
   for (const data::sets::Contribution& contribution : store_->contributions(draw.sample, take.role, box, take.rank)) {
     if (contribution.holder->rank != comm_.rank()) continue;
     delivery_.add_send(take.rank, store_->held(draw.sample, *contribution.holder), contribution.box);
@@ -140,11 +145,11 @@ void SampleFeed::prepare(std::int64_t step) {
     const std::optional<std::int64_t> kept = store_ ? store_->position(draw.sample) : std::nullopt;
     const bool is_there = kept && *kept < begin + n;
     if (is_there && *kept >= begin) wants_own_samples_ = true;
-    const std::span<const Take> holders = is_there ? intake_.of(*kept % intake_.mini_batch()) : std::span<const Take>{};
-    const bool holds = std::any_of(holders.begin(), holders.end(), is_mine);
+    std::span<const Take> mine;
+    if (is_there) mine = intake_.of(*kept % intake_.mini_batch(), comm_.rank());
     for (const Take& take : takes) {
       if (!is_mine(take)) {
-        if (holds) give(draw, take);
+        if (!mine.empty()) give(draw, take, mine);
       } else if (is_there) {
         fetch(draw, take);
       } else {
@@ -193,13 +198,19 @@ std::vector<std::string> to_lines(const std::vector<EpochIo>& epochs) {
 }
 
 std::vector<EpochIo> SampleFeed::totals() const {
-  std::vector<EpochIo> all(static_cast<std::size_t>(comm::max(comm_, static_cast<std::int64_t>(epochs_.size()))));
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const EpochIo mine = i < epochs_.size() ? epochs_[i] : EpochIo{};
-    all[i] = {.file_bytes = comm::sum(comm_, mine.file_bytes),
-              .store_bytes_sent = comm::sum(comm_, mine.store_bytes_sent),
-              .wait_seconds = comm::max(comm_, mine.wait_seconds)};
+  const auto count = static_cast<std::size_t>(comm::max(comm_, static_cast<std::int64_t>(epochs_.size())));
+  std::vector<std::int64_t> bytes(2 * count);
+  std::vector<double> seconds(count);
+  for (std::size_t i = 0; i < epochs_.size(); ++i) {
+    bytes[2 * i] = epochs_[i].file_bytes;
+    bytes[2 * i + 1] = epochs_[i].store_bytes_sent;
+    seconds[i] = epochs_[i].wait_seconds;
   }
+  comm_.all_reduce(bytes, comm::Reduction::sum);
+  comm_.all_reduce(seconds, comm::Reduction::max);
+  std::vector<EpochIo> all;
+  for (std::size_t i = 0; i < count; ++i)
+    all.push_back({.file_bytes = bytes[2 * i], .store_bytes_sent = bytes[2 * i + 1], .wait_seconds = seconds[i]});
   return all;
 }
 

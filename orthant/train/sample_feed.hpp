@@ -63,7 +63,7 @@ class SampleFeed {
   void prepare(std::int64_t step);
   void read(const Draw& draw, const data::sets::Take& take, bool keep);
   void fetch(const Draw& draw, const data::sets::Take& take);
-  void give(const Draw& draw, const data::sets::Take& take);
+  void give(const Draw& draw, const data::sets::Take& take, std::span<const data::sets::Take> mine);
   void wait();
   [[nodiscard]] data::sets::Held staging(const data::sets::Take& take, const tensor::Box& box) const;
   EpochIo& epoch(std::int64_t epoch);

@@ -7,12 +7,11 @@ namespace {
 
 std::size_t items(std::int64_t samples, std::int64_t numbers) { return static_cast<std::size_t>(samples * numbers); }
 
-/// Collective. One rank has each number, the others have zeros.
+/// Collective. One rank has each number, the others have zeros, so that sums are exact in any order.
 void add_up(comm::Comm& comm, std::vector<double>& numbers) {
-  std::vector<double> all(numbers.size() * static_cast<std::size_t>(comm.size()));
-  comm.all_gather(std::as_bytes(std::span(numbers)), std::as_writable_bytes(std::span(all)));
-  std::fill(numbers.begin(), numbers.end(), 0.0);
-  for (std::size_t i = 0; i < all.size(); ++i) numbers[i % numbers.size()] += all[i];
+  comm.all_reduce(numbers, comm::Reduction::sum);
+  // A single rank adds nothing, and would keep a negative zero.
+  for (double& number : numbers) number += 0.0;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "orthant/train/scores.hpp"
 
+#include "orthant/comm/ordered_sum.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -128,11 +130,8 @@ void ScoreSums::add(engine::Engine& engine, const EvaluatedBatch& batch) {
 }
 
 Scores ScoreSums::total(comm::Comm& comm) const {
-  const auto ranks = static_cast<std::size_t>(comm.size());
-  std::vector<double> all(sums_.size() * ranks);
-  comm.all_gather(std::as_bytes(std::span(sums_)), std::as_writable_bytes(std::span(all)));
-  std::vector<double> sums(sums_.size());
-  for (std::size_t i = 0; i < all.size(); ++i) sums[i % sums.size()] += all[i];
+  std::vector<double> sums = sums_;
+  comm::sum_in_order(comm, sums);
 
   Scores scores{.samples = samples_, .labels = labels_};
   const auto pixels = static_cast<double>(samples_ * pixels_per_sample_);

@@ -7,6 +7,7 @@
 #include "orthant/data/formats/safetensors.hpp"
 #include "orthant/engine/parameter_order.hpp"
 #include "orthant/plan/share.hpp"
+#include "orthant/train/speakers.hpp"
 
 #include <algorithm>
 
@@ -97,24 +98,33 @@ std::vector<float> packed(const engine::Engine& engine, const schedule::Port& po
   return items;
 }
 
-/// Collective. The boxes of all ranks as one tensor in the order of files, on rank 0.
+/// Collective. The boxes of all ranks as one tensor in the order of files, on rank 0. Only ranks that have boxes send
+/// any items.
 std::vector<float> collected(const engine::Session& session, const std::vector<schedule::Port>& ports,
                              const tensor::Shape& shape) {
-  std::vector<float> file;
-  if (session.comm().rank() == 0) file.resize(static_cast<std::size_t>(tensor::volume(shape)));
-  for (const schedule::Port& port : ports) {
-    const std::vector<float> mine = packed(session.engine(), port);
-    const auto boxes = comm::all_gather(session.comm(), port.box);
-    if (session.comm().rank() != 0) {
-      if (!mine.empty()) comm::send(session.comm(), std::span<const float>(mine), 0);
-      continue;
+  std::vector<tensor::Box> mine;
+  for (const schedule::Port& port : ports) mine.push_back(port.box);
+  const auto boxes = comm::gather(session.comm(), std::span<const tensor::Box>(mine), 0);
+  if (session.comm().rank() != 0) {
+    for (const schedule::Port& port : ports) {
+      const std::vector<float> items = packed(session.engine(), port);
+      if (!items.empty()) comm::send(session.comm(), std::span<const float>(items), 0);
     }
-    for (int rank = 0; rank < session.comm().size(); ++rank) {
-      const tensor::Box& box = boxes[static_cast<std::size_t>(rank)];
-      if (tensor::is_empty(box)) continue;
-      std::vector<float> items = rank == 0 ? mine : std::vector<float>(static_cast<std::size_t>(tensor::volume(box)));
-      if (rank != 0) comm::receive(session.comm(), std::span<float>(items), rank);
-      put_box(box, shape, items, file);
+    return {};
+  }
+  std::vector<float> file(static_cast<std::size_t>(tensor::volume(shape)));
+  std::vector<float> items;
+  for (int rank = 0; rank < session.comm().size(); ++rank) {
+    const std::vector<tensor::Box>& of_rank = boxes[static_cast<std::size_t>(rank)];
+    for (std::size_t i = 0; i < of_rank.size(); ++i) {
+      if (tensor::is_empty(of_rank[i])) continue;
+      if (rank == 0) {
+        items = packed(session.engine(), ports[i]);
+      } else {
+        items.resize(static_cast<std::size_t>(tensor::volume(of_rank[i])));
+        comm::receive(session.comm(), std::span<float>(items), rank);
+      }
+      put_box(of_rank[i], shape, items, file);
     }
   }
   return file;
@@ -126,25 +136,20 @@ data::formats::TensorSource tensor_source(std::string name, std::vector<std::int
           [items = std::move(items)](std::span<float> into) { std::copy(items.begin(), items.end(), into.begin()); }};
 }
 
-/// Of the ranks that hold the same shard, the first one sends it.
-bool speaks_for(const schedule::ParameterBuffers& entry, int buffer, int rank) {
-  return buffer >= 0 && !entry.holders.empty() && entry.holders.front() == rank;
-}
-
-/// Collective. Assembles the whole parameter in `into` on rank 0 from the shards of all ranks.
+/// Collective. Assembles the whole parameter in `into` on rank 0 from its shards, each sent by its first holder.
 void collect_parameter(const engine::Session& session, const schedule::ParameterBuffers& entry, int buffer,
                        std::span<float> into) {
   const model::Parameter& parameter = entry.parameter;
-  const bool speaks = speaks_for(entry, buffer, session.comm().rank());
-  if (session.comm().rank() != 0) {
-    if (speaks) comm::send(session.comm(), std::span<const float>(copy_of(session.engine(), buffer)), 0);
+  const int mine = session.comm().rank();
+  if (mine != 0) {
+    if (buffer >= 0 && speaks(session.plan(), session.graph(), parameter.node, mine))
+      comm::send(session.comm(), std::span<const float>(copy_of(session.engine(), buffer)), 0);
     return;
   }
-  for (int rank = 0; rank < session.comm().size(); ++rank) {
-    const tensor::RankGroup holders = plan::shard_holders(session.plan(), session.graph(), parameter.node, rank);
+  for (const int rank : speakers_of(session.plan(), session.graph(), parameter.node)) {
     const plan::Shard shard = plan::shard_of(session.plan(), session.graph(), parameter, rank);
     const std::int64_t count = plan::count(parameter, shard);
-    if (holders.empty() || holders.front() != rank || count == 0) continue;
+    if (count == 0) continue;
     std::vector<float> items;
     if (rank == 0) {
       items = copy_of(session.engine(), buffer);

@@ -52,10 +52,14 @@ int MPI_Startall(int count, MPI_Request requests[]) {
   return fails_in("MPI_Startall") ? MPI_ERR_OTHER : PMPI_Startall(count, requests);
 }
 
-int MPI_Allgather(const void* sent, int sent_count, MPI_Datatype sent_type, void* received, int received_count,
-                  MPI_Datatype received_type, MPI_Comm comm) {
-  if (fails_in("MPI_Allgather")) return MPI_ERR_OTHER;
-  return PMPI_Allgather(sent, sent_count, sent_type, received, received_count, received_type, comm);
+int MPI_Allreduce(const void* sent, void* received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return fails_in("MPI_Allreduce") ? MPI_ERR_OTHER : PMPI_Allreduce(sent, received, count, type, op, comm);
+}
+
+int MPI_Iallreduce(const void* sent, void* received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Request* request) {
+  if (fails_in("MPI_Iallreduce")) return MPI_ERR_OTHER;
+  return PMPI_Iallreduce(sent, received, count, type, op, comm, request);
 }
 
 ssize_t pread(int file, void* into, std::size_t bytes, off_t offset) {

@@ -4,7 +4,9 @@ usage: faults_test.py PROGRAM SHIM [all]; `all` tries every fault in every phase
 """
 
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -14,13 +16,13 @@ import numpy
 from program import PROGRAM, ProgramTest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from job import Job  # noqa: E402
+from job import SECONDS_TO_END, Job, until  # noqa: E402
 
 SHIM = pathlib.Path(sys.argv.pop(1)).resolve()
 ALL = "all" in sys.argv
 sys.argv = [word for word in sys.argv if word != "all"]
 RANKS = 3
-PHASES = ("start", "read", "halo", "reduction", "update")
+PHASES = ("start", "read", "vote", "halo", "reduction", "update")
 FAULTS = ("error", "exit", "kill", "stop")
 RUN = """model: cosmoflow
 input: 4x32x32x32
@@ -33,8 +35,9 @@ data: {kind: npy, inputs: x.npy, targets: y.npy}
 FILES = {"log.txt", "metrics.csv", "plan.json", "run.yaml", "weights.safetensors"}
 # phase -> exit code and line for a call that fails
 ERRORS = {
-    "start": (74, r"rank {}: MPI_Allgather"),
+    "start": (74, r"rank {}: MPI_Allreduce"),
     "read": (74, r"rank {}: cannot read 'x.npy'"),
+    "vote": (74, r"rank {}: MPI_Iallreduce"),
     "halo": (74, r"rank {}: conv2_act\.halo\.start: MPI_Startall"),
     "reduction": (74, r"rank {}: conv3\.weight\.reduce\.start: MPI_Startall"),
     "update": (74, r"rank {}: conv3\.weight\.spread\.start: MPI_Startall"),
@@ -71,7 +74,7 @@ class Faults(ProgramTest):
         for rank in range(RANKS):
             starts = [e["name"] for e in events if e["ph"] == "X" and e["pid"] == rank and e["args"].get("implementation") == "start"]
             last = lambda name: ("MPI_Startall", len(starts) - starts[::-1].index(name))
-            places.append({"start": ("MPI_Allgather", 4), "read": ("pread", 2), "halo": last("conv2_act.halo.start"),
+            places.append({"start": ("MPI_Allreduce", 4), "read": ("pread", 2), "vote": ("MPI_Iallreduce", 2), "halo": last("conv2_act.halo.start"),
                            "reduction": last("conv3.weight.reduce.start"), "update": last("conv3.weight.spread.start")})
         return places
 
@@ -121,6 +124,22 @@ class Faults(ProgramTest):
                 for rank in range(RANKS) if ALL else [(p + f) % RANKS] if (p + f) % 2 == 0 else []:
                     with self.subTest(phase=phase, fault=fault, rank=rank):
                         self.expect_end(rank, phase, fault, places[rank][phase])
+
+    def test_signal_to_one_rank_stops_all_after_the_same_step(self):
+        command = [PROGRAM, "train", "run.yaml", "output=out", "steps=1000000", "save_every=0", "--grid", f"d{RANKS}", "--threads", "1"]
+        metrics = self.folder / "out/metrics.csv"
+        with Job({"OMP_NUM_THREADS": "1"}) as job:
+            process = subprocess.Popen(command, cwd=self.folder, env=job.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.assertTrue(until(lambda: metrics.exists() and len(metrics.read_text().splitlines()) > 2, SECONDS_TO_END))
+            os.kill(job.rank(2), signal.SIGTERM)
+            _, text = job.run(process)
+            job.expect_nothing_left(self)
+
+        self.assertEqual(process.returncode, 85, text)
+        errors = [line for line in text.splitlines() if line.startswith("error: ")]
+        self.assertEqual(len(errors), 1, text)
+        self.assertRegex(errors[0], "^error: stopped by a signal after step " + metrics.read_text().splitlines()[-1].split(",")[0] + ";")
+        self.expect_whole_files(self.folder / "out")
 
     def test_failing_start_of_mpi(self):
         for fault, code in (("error", 74), ("exit", 3), ("kill", 137)):

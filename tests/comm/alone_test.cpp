@@ -23,6 +23,11 @@ TEST(Alone, CollectivesHandBackWhatWasGiven) {
   EXPECT_EQ(sum(alone, 2.5), 2.5);
   EXPECT_EQ(max(alone, std::int64_t{4}), 4);
   EXPECT_EQ(min(alone, 4), 4);
+  const auto vote = alone.make_vote();
+  for (const bool mine : {false, true}) {
+    vote->start(mine);
+    EXPECT_EQ(vote->result(), mine);
+  }
 }
 
 TEST(Alone, EmptyTransferIsDoneAtOnce) {

@@ -84,8 +84,31 @@ TEST(ThreadComm, Collectives) {
     EXPECT_EQ(comm::sum(comm, comm.rank()), 6);
     EXPECT_EQ(comm::max(comm, 0.5 * comm.rank()), 1.5);
     EXPECT_EQ(comm::min(comm, std::int64_t{comm.rank()} - 9), -9);
+    EXPECT_EQ(comm::sum(comm, 0.5 * comm.rank()), 3);
     comm.barrier();
   });
+}
+
+TEST(ThreadComm, OneVoiceDecidesAVote) {
+  run_threads(4, [](Comm& comm) {
+    const auto vote = comm.make_vote();
+    for (int speaker = -1; speaker < comm.size(); ++speaker) {
+      vote->start(comm.rank() == speaker);
+      EXPECT_EQ(comm::sum(comm, 1), 4);
+      EXPECT_EQ(vote->result(), speaker >= 0);
+    }
+  });
+}
+
+TEST(ThreadComm, AVoteThatARankDoesNotStartIsADeadlock) {
+  const std::string text = error_of(3, [](Comm& comm) {
+    const auto vote = comm.make_vote();
+    if (comm.rank() == 2) return;
+    vote->start(true);
+    vote->result();
+  });
+
+  EXPECT_CONTAINS(text, "in a vote");
 }
 
 TEST(ThreadComm, BlockingMessagesDoNotMatchBoundOnes) {
@@ -193,6 +216,21 @@ TEST(ThreadComm, SizesThatDifferAreAnError) {
   const auto body = [](Comm& comm) { exchange(comm, 5, [](Comm&, std::vector<char>&) {}); };
 
   EXPECT_CONTAINS(error_of(2, body), "rank 0 sends 5 bytes to rank 1, which expects 4 (tag 0)");
+}
+
+TEST(ThreadComm, TagsThatDoNotExistAreRefused) {
+  const auto bind_with = [](int tag) {
+    return [tag](Comm& comm) {
+      int item = 0;
+      const Message one = message(1 - comm.rank(), std::span(&item, 1), tag);
+      comm.bind({&one, 1}, {}, "halo");
+      comm.bind({}, {&one, 1}, "halo");
+    };
+  };
+
+  run_threads(2, bind_with(32767), {.largest_tag = 32767});
+  EXPECT_CONTAINS(error_of(2, bind_with(32768), {.largest_tag = 32767}),
+                  "halo: a message needs tag 32768, but this MPI has tags up to 32767; use fewer micro-batches");
 }
 
 TEST(ThreadComm, TransferDestroyedInFlightIsAnError) {

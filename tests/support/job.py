@@ -56,6 +56,11 @@ class Job:
                 pass
         return found
 
+    def rank(self, number):
+        """The process of a rank."""
+        wanted = f"OMPI_COMM_WORLD_RANK={number}\0".encode()
+        return next(pid for pid in self.processes() if wanted in pathlib.Path(f"/proc/{pid}/environ").read_bytes())
+
     def files(self):
         return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*"))
 

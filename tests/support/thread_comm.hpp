@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 
 namespace orthant::test {
 
@@ -15,6 +16,7 @@ struct ThreadCommOptions {
   /// Not 0: every rank sleeps for random times before it starts and while it tests messages, so that these arrive in
   /// another order with every seed.
   std::uint64_t delays = 0;
+  int largest_tag = std::numeric_limits<int>::max();
 };
 
 /// Runs `body` on `ranks` threads of this process, each with a Comm of its own, and throws the exception that came

@@ -3,28 +3,26 @@
 #include "orthant/base/checked.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace orthant::data::sets {
 
 std::int64_t box_bytes(const tensor::Box& box) { return base::checked_mul(tensor::volume(box), sizeof(float)); }
 
-Intake::Intake(std::vector<Take> takes, std::int64_t mini_batch, int ranks) : takes_(std::move(takes)) {
+Intake::Intake(std::vector<Take> takes, std::int64_t mini_batch, int ranks)
+    : takes_(std::move(takes)), sums_(static_cast<std::size_t>(ranks)) {
   std::stable_sort(takes_.begin(), takes_.end(), [](const Take& a, const Take& b) { return a.n < b.n; });
-  std::vector<std::int64_t> sums(static_cast<std::size_t>(ranks), 0);
-  bytes_.resize(sums.size());
   auto take = takes_.begin();
   for (std::int64_t n = 0; n < mini_batch; ++n) {
     first_.push_back(static_cast<std::size_t>(take - takes_.begin()));
-    for (std::size_t rank = 0; rank < sums.size(); ++rank) bytes_[rank].push_back(sums[rank]);
     for (; take != takes_.end() && take->n == n; ++take) {
-      std::int64_t& sum = sums[static_cast<std::size_t>(take->rank)];
-      take->offset_bytes = sum;
-      sum = base::checked_add(sum, box_bytes(take->box));
+      std::vector<Sum>& sums = sums_[static_cast<std::size_t>(take->rank)];
+      take->offset_bytes = sums.empty() ? 0 : sums.back().bytes;
+      sums.push_back({.n = n, .bytes = base::checked_add(take->offset_bytes, box_bytes(take->box))});
     }
   }
   first_.push_back(takes_.size());
-  for (std::size_t rank = 0; rank < sums.size(); ++rank) bytes_[rank].push_back(sums[rank]);
 }
 
 std::span<const Take> Intake::of(std::int64_t n) const {
@@ -32,22 +30,29 @@ std::span<const Take> Intake::of(std::int64_t n) const {
   return std::span(takes_).subspan(first, first_[static_cast<std::size_t>(n) + 1] - first);
 }
 
-std::int64_t Intake::bytes(int rank, std::int64_t samples) const {
-  const std::vector<std::int64_t>& below = bytes_[static_cast<std::size_t>(rank)];
-  const std::int64_t whole = base::checked_mul(samples / mini_batch(), below.back());
-  return base::checked_add(whole, below[static_cast<std::size_t>(samples % mini_batch())]);
+std::span<const Take> Intake::of(std::int64_t n, int rank) const {
+  const std::span<const Take> all = of(n);
+  const auto begin = std::partition_point(all.begin(), all.end(), [&](const Take& take) { return take.rank < rank; });
+  const auto end = std::partition_point(begin, all.end(), [&](const Take& take) { return take.rank == rank; });
+  return all.subspan(static_cast<std::size_t>(begin - all.begin()), static_cast<std::size_t>(end - begin));
 }
 
-std::int64_t Intake::most_samples(std::span<const std::int64_t> limit_bytes) const {
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  for (std::size_t rank = 0; rank < bytes_.size(); ++rank) {
-    const std::vector<std::int64_t>& below = bytes_[rank];
-    if (below.back() == 0) continue;
-    const std::int64_t rest = limit_bytes[rank] % below.back();
-    const auto over = std::upper_bound(below.begin(), below.end(), rest);
-    most = std::min(most, limit_bytes[rank] / below.back() * mini_batch() + (over - below.begin()) - 1);
-  }
-  return most;
+std::int64_t Intake::bytes(int rank, std::int64_t samples) const {
+  const std::vector<Sum>& sums = sums_[static_cast<std::size_t>(rank)];
+  if (sums.empty()) return 0;
+  const auto end = std::lower_bound(sums.begin(), sums.end(), samples % mini_batch(),
+                                    [](const Sum& sum, std::int64_t n) { return sum.n < n; });
+  return base::checked_add(base::checked_mul(samples / mini_batch(), sums.back().bytes),
+                           end == sums.begin() ? 0 : std::prev(end)->bytes);
+}
+
+std::int64_t Intake::most_samples(int rank, std::int64_t limit_bytes) const {
+  const std::vector<Sum>& sums = sums_[static_cast<std::size_t>(rank)];
+  if (sums.empty() || sums.back().bytes == 0) return std::numeric_limits<std::int64_t>::max();
+  const std::int64_t rest = limit_bytes % sums.back().bytes;
+  const auto over = std::upper_bound(sums.begin(), sums.end(), rest,
+                                     [](std::int64_t bytes, const Sum& sum) { return bytes < sum.bytes; });
+  return limit_bytes / sums.back().bytes * mini_batch() + over->n;
 }
 
 }  // namespace orthant::data::sets

@@ -32,19 +32,25 @@ class Intake {
   Intake(std::vector<Take> takes, std::int64_t mini_batch, int ranks);
 
   [[nodiscard]] std::int64_t mini_batch() const { return static_cast<std::int64_t>(first_.size()) - 1; }
-  [[nodiscard]] int ranks() const { return static_cast<int>(bytes_.size()); }
+  [[nodiscard]] int ranks() const { return static_cast<int>(sums_.size()); }
   /// What ranks take of the n-th sample, in ascending order of ranks.
   [[nodiscard]] std::span<const Take> of(std::int64_t n) const;
+  /// What one rank takes of it.
+  [[nodiscard]] std::span<const Take> of(std::int64_t n, int rank) const;
   /// The bytes that a rank takes of the first `samples` samples of a stream that is cut into mini-batches.
   [[nodiscard]] std::int64_t bytes(int rank, std::int64_t samples) const;
-  /// The largest number of samples, from the beginning of the stream, of which no rank takes more than its limit.
-  [[nodiscard]] std::int64_t most_samples(std::span<const std::int64_t> limit_bytes) const;
+  /// The largest number of samples, from the beginning of the stream, of which a rank takes no more than this.
+  [[nodiscard]] std::int64_t most_samples(int rank, std::int64_t limit_bytes) const;
 
  private:
-  std::vector<Take> takes_;         ///< in order of n, then rank, then index
-  std::vector<std::size_t> first_;  ///< per n the index of its first take, and last the number of takes
-  std::vector<std::vector<std::int64_t>>
-      bytes_;  ///< per rank: the bytes that it takes of the samples before the n-th, n = 0 ... mini-batch
+  /// The bytes that a rank takes up to and including one of its takes, which is of the n-th sample.
+  struct Sum {
+    std::int64_t n = 0, bytes = 0;
+  };
+
+  std::vector<Take> takes_;             ///< in order of n, then rank, then index
+  std::vector<std::size_t> first_;      ///< per n the index of its first take, and last the number of takes
+  std::vector<std::vector<Sum>> sums_;  ///< per rank, for each of its takes in order of n
 };
 
 }  // namespace orthant::data::sets

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "orthant/comm/comm.hpp"
+
+#include <mpi.h>
+
+namespace orthant::comm {
+
+/// Votes by MPI_Iallreduce, which any call that makes progress with messages moves along.
+class MpiVote final : public Vote {
+ public:
+  MpiVote(MPI_Comm comm, Watchdog* watchdog);
+  ~MpiVote() override;
+
+  void start(bool mine) override;
+  bool result() override;
+
+ private:
+  /// MPI keeps pointers to it.
+  struct Ballot {
+    int mine = 0, any = 0;
+  };
+
+  MPI_Comm comm_;
+  Watchdog* watchdog_;
+  std::unique_ptr<Ballot> ballot_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+}  // namespace orthant::comm
