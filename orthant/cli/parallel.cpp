@@ -49,12 +49,11 @@ plan::PlanRequest request_from(const ParallelArguments& arguments) {
   return request;
 }
 
-/// Ranks that the arguments name, or 0.
+}  // namespace
+
 int ranks_asked(const ParallelArguments& arguments) {
   return arguments.ranks > 0 ? arguments.ranks : plan::ranks_of(request_from(arguments));
 }
-
-}  // namespace
 
 void set_command_line(int argc, char** argv) { command_line() = {argc, argv}; }
 

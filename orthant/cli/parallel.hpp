@@ -28,6 +28,9 @@ void add_ranks(CLI::App& command, ParallelArguments& arguments);
 /// --ranks, --threads, --grid, --strategy, --plan, --micro-batches, --statistics, --algorithm.
 void add_parallel(CLI::App& command, ParallelArguments& arguments);
 
+/// Ranks that the arguments name, or 0.
+int ranks_asked(const ParallelArguments& arguments);
+
 /// The plan that the arguments ask for, on so many ranks.
 plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& graph, int ranks);
 

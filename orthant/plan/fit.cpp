@@ -71,7 +71,9 @@ int padding_part(const model::Graph& graph, int node, Dim dim, int parts) {
   const model::OpTraits traits = model::traits_of(here.op);
   if (here.srcs.empty()) return -1;
   const tensor::Shape& src = graph.nodes[static_cast<std::size_t>(here.srcs.front())].shape;
-  for (int part = 0; part < parts; ++part) {
+  // Whatever the part, all of space is there unless space is cut.
+  const bool cuts_space = dim != Dim::n && dim != Dim::c;
+  for (int part = 0; part < (cuts_space ? parts : 1); ++part) {
     tensor::Box box = tensor::whole(here.shape);
     box.set(dim,
             {tensor::block_begin(here.shape[dim], parts, part), tensor::block_begin(here.shape[dim], parts, part + 1)});

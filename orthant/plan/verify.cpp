@@ -50,11 +50,26 @@ void check_ranks(const Plan& plan, const NodePlan& node) {
        counted(plan.ranks, "rank"), counted(std::max(plan.ranks - node.first_rank, 1), "part"));
 }
 
-/// Every rank must have something to do.
+/// True if every block of the tensor has cells. All other dims are cut in a balanced way and into no more parts than
+/// they have cells.
+bool has_no_empty_blocks(const tensor::Distribution& dst) {
+  for (int i = 0; i < dst.grid.c; ++i) {
+    const tensor::Range block = tensor::block(dst, Dim::c, i);
+    if (block.lo >= block.hi) return false;
+  }
+  return true;
+}
+
+/// Every rank must have something to do. In most plans a few nodes tell; otherwise all parts are looked at.
 void check_work(const Plan& plan, const Graph& graph) {
-  std::vector<bool> works(static_cast<std::size_t>(plan.ranks), false);
+  std::vector<tensor::Distribution> all;
   for (int node = 0; node < static_cast<int>(plan.nodes.size()); ++node) {
-    const tensor::Distribution dst = distribution(plan, graph, node);
+    tensor::Distribution dst = distribution(plan, graph, node);
+    if (tensor::parts(dst.grid) == plan.ranks && has_no_empty_blocks(dst)) return;
+    all.push_back(std::move(dst));
+  }
+  std::vector<bool> works(static_cast<std::size_t>(plan.ranks), false);
+  for (const tensor::Distribution& dst : all) {
     for (int part = 0; part < tensor::parts(dst.grid); ++part) {
       const int rank = dst.first_rank + part;
       auto&& working = works[static_cast<std::size_t>(rank)];

@@ -113,10 +113,7 @@ void Parameters::declare_state(const Bucket& bucket, const Filling::Member& memb
   const std::int64_t count = entry.updated.hi - entry.updated.lo;
   if (count == 0) return;
   const std::int64_t first = member.first_item + entry.updated.lo - bucket.own.lo;
-  for (std::size_t i = 0; i < bucket.state.size(); ++i) {
-    entry.state.push_back(emitter_.add_piece(entry.parameter.name + ".state" + std::to_string(i), bucket.state[i],
-                                             first * float_bytes, count * float_bytes));
-  }
+  for (const int state : bucket.state) entry.state.push_back({.buffer = state, .offset_bytes = first * float_bytes});
 }
 
 const ParameterBuffers* Parameters::find(int node, Parameter::Role role) const {

@@ -143,7 +143,7 @@ struct ParameterBuffers {
   int value = -1, gradient = -1;
   /// The items of the shard, in kernels' order, that this rank updates; the other holders update the rest.
   tensor::Range updated{};
-  std::vector<int> state{};  ///< the optimizer's state of those items, a buffer for each number per item
+  std::vector<Piece> state{};  ///< the optimizer's state of those items, for each number per item
 };
 
 /// Parameters whose gradients are summed and that are updated together: consecutive pieces of `value` and `gradient`.

@@ -137,6 +137,40 @@ const char* name_of(Collective::Operation operation) {
   return "";
 }
 
+std::string to_class_text(const Schedule& schedule) {
+  std::string text;
+  for (const Step& step : schedule.steps) {
+    const auto* task = std::get_if<model::Task>(&step.work);
+    text += fmt::format("{} {} {}{} scratch {}\n", phase_text(step.phase), step.name,
+                        task ? model::signature(*task).text : std::visit(WorkName{}, step.work),
+                        fmt::format("({})", fmt::join(step.arguments, ", ")), step.scratch_bytes);
+  }
+  const auto messages = [](const std::vector<Message>& list) {
+    std::string one;
+    for (const Message& message : list)
+      one += fmt::format(" {} of {} {}", message.bytes, message.buffer, name_of(message.transport));
+    return one;
+  };
+  for (const Exchange& exchange : schedule.exchanges) {
+    text += fmt::format("exchange {} {}", exchange.name, name_of(exchange.kind));
+    for (const Round& round : exchange.rounds) {
+      text += fmt::format("; to{}; from{}", messages(round.sends), messages(round.receives));
+      for (const Combination& one : round.combinations)
+        text += fmt::format(" {} {} of {}", one.count, one.accumulate ? "added" : "copied", one.src.buffer);
+      if (round.collective)
+        text += fmt::format(" mpi {} {} {}", name_of(round.collective->operation), round.collective->count,
+                            round.collective->ranks.size());
+    }
+    text += "\n";
+  }
+  for (const Buffer& buffer : schedule.buffers) {
+    text += fmt::format("buffer {} bytes {} inside {} {}{}{} steps {} to {}\n", buffer.name, buffer.bytes, buffer.inside,
+                        buffer.persistent ? "persistent " : "", buffer.shared ? "shared " : "",
+                        buffer.keeper >= 0 ? "kept" : "", buffer.first_step, buffer.last_step);
+  }
+  return text;
+}
+
 std::string to_text(const Schedule& schedule) {
   std::string text;
   for (const Step& step : schedule.steps)

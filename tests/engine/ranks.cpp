@@ -137,8 +137,9 @@ void collect_state(const schedule::ParameterBuffers& entry, Memory memory, const
   for (std::size_t i = 0; i < entry.state.size(); ++i) {
     std::vector<float>& whole = outcome.tensors[entry.parameter.name + ".state" + std::to_string(i)];
     whole.resize(static_cast<std::size_t>(model::count(entry.parameter)), std::nanf(""));
-    const auto& items = memory.floats(entry.state[i]);
-    const std::vector<float> mine(items.begin(), items.end());
+    const auto& items = memory.floats(entry.state[i].buffer);
+    const auto first = items.begin() + entry.state[i].offset_bytes / static_cast<std::int64_t>(sizeof(float));
+    const std::vector<float> mine(first, first + (entry.updated.hi - entry.updated.lo));
     std::vector<float> own(whole.size(), std::nanf(""));
     engine::to_file_order(graph, entry.parameter, entry.shard, entry.updated, mine, own);
     for (std::size_t k = 0; k < whole.size(); ++k) {

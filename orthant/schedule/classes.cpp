@@ -1,0 +1,306 @@
+#include "orthant/schedule/classes.hpp"
+
+#include "orthant/base/random.hpp"
+#include "orthant/model/traits.hpp"
+#include "orthant/schedule/levels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+namespace orthant::schedule {
+namespace {
+
+using tensor::Dim;
+using tensor::Grid;
+using tensor::Range;
+using Hash = std::uint64_t;
+
+Hash mixed(Hash hash, std::int64_t number) { return base::keyed(hash, static_cast<std::uint64_t>(number)); }
+
+Hash mixed(Hash hash, const Range& range, std::int64_t origin) {
+  return mixed(mixed(hash, range.lo - origin), range.hi - origin);
+}
+
+/// The parts of a grid, as which ranks have them.
+struct Parts {
+  Grid grid;
+  int first_rank = 0;
+  int stage = 0;
+
+  [[nodiscard]] auto key() const {
+    return std::tuple(grid.n, grid.c, grid.d, grid.h, grid.w, first_rank, stage);
+  }
+  bool operator<(const Parts& other) const { return key() < other.key(); }
+};
+
+/// What is known of the coordinates of a grid, per dim and coordinate.
+struct Marks {
+  std::array<std::vector<Hash>, tensor::all_dims.size()> of{};
+
+  explicit Marks(const Grid& grid) {
+    for (const Dim dim : tensor::all_dims)
+      of[static_cast<std::size_t>(dim)].assign(static_cast<std::size_t>(grid[dim]), Hash{1});
+  }
+  Hash& at(Dim dim, int coordinate) {
+    return of[static_cast<std::size_t>(dim)][static_cast<std::size_t>(coordinate)];
+  }
+};
+
+std::vector<Range> wanted_along(const tensor::Demand& demand, Dim dim, int coordinate) {
+  if (dim == Dim::c) return demand.channels(coordinate);
+  return {demand.along(dim, coordinate)};
+}
+
+/// How what a part of one side has along a dim meets the parts of the other side, which begin at `first` and rise.
+template <class RangeOf>
+Hash crossings(Hash hash, const Range& own, int count, int self, RangeOf range_of) {
+  int first = 0;
+  for (int length = count; length > 0;) {
+    const int half = length / 2;
+    const bool before = range_of(first + half).hi <= own.lo;
+    if (before) first += half + 1;
+    length = before ? length - half - 1 : half;
+  }
+  for (int i = first; i < count && range_of(i).lo < own.hi; ++i) {
+    const Range other = range_of(i);
+    hash = mixed(hash, {std::max(own.lo, other.lo), std::min(own.hi, other.hi)}, own.lo);
+    hash = mixed(hash, self < 0 ? 2 : i == self ? 1 : 0);
+  }
+  return hash;
+}
+
+/// Finds what tells ranks apart.
+class Search {
+ public:
+  Search(const Analysis& analysis, const LowerOptions& options)
+      : analysis_(analysis),
+        options_(options),
+        forms_(analysis.plan().exchanges),
+        hashes_(static_cast<std::size_t>(analysis.plan().ranks), Hash{1}) {}
+
+  std::vector<Hash> run() {
+    for (const MicroBatch& micro_batch : analysis_.micro_batches()) {
+      const bool is_new = std::find(seen_.begin(), seen_.end(), micro_batch.geometry) == seen_.end();
+      if (!is_new) continue;
+      seen_.push_back(micro_batch.geometry);
+      mark(*micro_batch.geometry);
+    }
+    for (int node = 0; node < static_cast<int>(analysis_.graph().nodes.size()); ++node) mark_groups(node);
+    mark_group(plan::loss_distribution(analysis_.plan(), analysis_.graph()), {});
+    mark_loss_tree();
+    add_marks();
+    return std::move(hashes_);
+  }
+
+ private:
+  Marks& marks(const Grid& grid, int first_rank, int stage) {
+    return marks_.try_emplace(Parts{grid, first_rank, stage}, grid).first->second;
+  }
+
+  void mark(const Geometry& geometry) {
+    for (const Unit& unit : analysis_.units()) {
+      const int stage = analysis_.planned(unit.main).stage;
+      const tensor::Distribution& dst = at(geometry.cuts, unit.main).dst();
+      mark_blocks(dst, stage);
+      for (std::size_t i = 0; i < unit.srcs.size(); ++i) {
+        const tensor::Redistribution boxes = analysis_.reading(geometry, unit, i);
+        mark(boxes, analysis_.planned(unit.srcs[i]).stage, stage);
+        if (i == 0) mark_windows(unit, boxes, dst, stage);
+      }
+      mark(Analysis::filling(geometry, unit.out), stage, stage);
+      if (analysis_.planned(unit.main).channel_parts > 1)
+        mark(Analysis::partial_sums(geometry, unit.main), stage, stage);
+    }
+    const int last = analysis_.planned(static_cast<int>(analysis_.graph().nodes.size()) - 1).stage;
+    mark_blocks(geometry.loss, last);
+    mark(Analysis::loss_reading(geometry), last, last);
+  }
+
+  void mark_blocks(const tensor::Distribution& dst, int stage) {
+    Marks& own = marks(dst.grid, dst.first_rank, stage);
+    for (const Dim dim : tensor::all_dims) {
+      for (int i = 0; i < dst.grid[dim]; ++i) {
+        Hash& mark = own.at(dim, i);
+        const Range block = tensor::block(dst, dim, i);
+        mark = mixed(mark, block.hi - block.lo);
+      }
+    }
+  }
+
+  /// Padding is where a window begins before its source and ends after it.
+  void mark_windows(const Unit& unit, const tensor::Redistribution& boxes, const tensor::Distribution& dst, int stage) {
+    const model::OpTraits traits = model::traits_of(at(analysis_.graph().nodes, unit.main).op);
+    const tensor::Window* window = model::window_of(traits.reads);
+    if (!window) return;
+    Marks& own = marks(dst.grid, dst.first_rank, stage);
+    for (const Dim dim : tensor::spatial_dims) {
+      const std::int64_t stride = window->stride[dim];
+      for (int i = 0; i < dst.grid[dim]; ++i) {
+        const Range to = tensor::block(dst, dim, i);
+        const Range from = boxes.wanted.along(dim, i);
+        Hash& mark = own.at(dim, i);
+        mark = mixed(mark, from.lo - to.lo * stride);
+        mark = mixed(mark, from.hi - to.hi * stride);
+        mark = mixed(mark, to.lo - from.lo * stride);
+        mark = mixed(mark, to.hi - from.hi * stride);
+      }
+    }
+  }
+
+  void mark(const tensor::Redistribution& boxes, int holder_stage, int reader_stage) {
+    const tensor::Demand& wanted = boxes.wanted;
+    const bool alike = boxes.held.grid == wanted.grid && boxes.held.first_rank == wanted.first_rank;
+    Marks& holders = marks(boxes.held.grid, boxes.held.first_rank, holder_stage);
+    Marks& readers = marks(wanted.grid, wanted.first_rank, reader_stage);
+    for (const Dim dim : tensor::all_dims) {
+      // Samples are read as they are cut: where both are cut alike, nothing of others is wanted.
+      if (alike && dim == Dim::n) continue;
+      for (int i = 0; i < wanted.grid[dim]; ++i) {
+        for (const Range& range : wanted_along(wanted, dim, i)) {
+          Hash& mark = readers.at(dim, i);
+          mark = mixed(mark, range.hi - range.lo);
+          mark = crossings(mark, range, boxes.held.grid[dim], alike ? i : -1,
+                           [&](int k) { return tensor::block(boxes.held, dim, k); });
+        }
+      }
+      for (int i = 0; i < boxes.held.grid[dim]; ++i) {
+        const Range own = tensor::block(boxes.held, dim, i);
+        Hash& mark = holders.at(dim, i);
+        if (dim != Dim::c) {
+          mark = crossings(mark, own, wanted.grid[dim], alike ? i : -1, [&](int k) { return wanted.along(dim, k); });
+          continue;
+        }
+        for (int k = 0; k < wanted.grid.c; ++k) {
+          for (const Range& range : wanted.channels(k)) {
+            const Range common{std::max(own.lo, range.lo), std::min(own.hi, range.hi)};
+            if (common.lo < common.hi) mark = mixed(mixed(mark, common, own.lo), alike && i == k ? 1 : 0);
+          }
+        }
+      }
+    }
+    if (!alike) mark_own_parts(boxes);
+  }
+
+  /// Where holders and readers are cut differently, what stays on a rank depends on both its coordinates.
+  void mark_own_parts(const tensor::Redistribution& boxes) {
+    for (int rank = 0; rank < analysis_.plan().ranks; ++rank) {
+      const tensor::Box held = tensor::owned_box(boxes.held, rank);
+      if (tensor::is_empty(held)) continue;
+      Hash& hash = at(hashes_, rank);
+      for (const tensor::Box& wanted : tensor::wanted_boxes(boxes.wanted, rank)) {
+        const tensor::Box both = tensor::intersection(held, wanted);
+        for (const Dim dim : tensor::all_dims) {
+          hash = mixed(hash, both[dim], held[dim].lo);
+          hash = mixed(hash, both[dim], wanted[dim].lo);
+        }
+        hash = mixed(hash, tensor::is_empty(both) ? 0 : 1);
+      }
+    }
+  }
+
+  void mark_groups(int node) {
+    const tensor::Distribution dst = plan::distribution(analysis_.plan(), analysis_.graph(), node);
+    mark_group(dst, {Dim::c});
+    const bool normalises = model::traits_of(at(analysis_.graph().nodes, node).op).batch_statistics;
+    if (normalises && analysis_.planned(node).statistics == plan::Statistics::spatial) mark_group(dst, {Dim::n, Dim::c});
+  }
+
+  /// What a rank does in the exchanges of its group depends on its place there.
+  void mark_group(const tensor::Distribution& dst, const std::vector<Dim>& fixed) {
+    const auto key = std::pair(Parts{dst.grid, dst.first_rank, 0}.key(), fixed);
+    if (std::find(marked_groups_.begin(), marked_groups_.end(), key) != marked_groups_.end()) return;
+    marked_groups_.push_back(key);
+    std::map<tensor::RankGroup, Hash> known;
+    for (int rank = dst.first_rank; rank < dst.first_rank + tensor::parts(dst.grid); ++rank) {
+      const tensor::RankGroup group(dst, rank, fixed);
+      if (known.try_emplace(group, 0).second) mark_members(group);
+    }
+  }
+
+  void mark_members(const tensor::RankGroup& group) {
+    const std::vector<int> members = group.to_list();
+    std::vector<int> counts;  // per machine
+    for (std::size_t i = 0; i < members.size();) {
+      const std::int64_t end = forms_.two_levels ? options_.machines.neighbours(members[i]).hi : members[i] + 1;
+      const std::size_t begin = i;
+      while (i < members.size() && members[i] < end) ++i;
+      counts.push_back(static_cast<int>(i - begin));
+    }
+    const int active = *std::min_element(counts.begin(), counts.end());
+    const int machines = static_cast<int>(counts.size());
+    const int sum_parts = forms_.sums.of(active) == plan::Form::direct ? active : smooth_part(active);
+    std::size_t member = 0;
+    for (int machine = 0; machine < machines; ++machine) {
+      const int count = at(counts, machine);
+      for (int place = 0; place < count; ++place, ++member) {
+        Hash& hash = at(hashes_, members[member]);
+        const int leaning = place < sum_parts ? (count - 1 - place) / sum_parts : -1;
+        for (const int number : {group.size(), machines, count, active, place < active ? 1 : 0, leaning})
+          hash = mixed(hash, number);
+        for (const plan::GroupForm& form : {forms_.sums, forms_.buckets}) {
+          if (form.of(machines) != plan::Form::recursive) continue;
+          const int smooth = smooth_part(machines);
+          hash = mixed(hash, machine >= smooth ? 2 : machine + smooth < machines ? 1 : 0);
+        }
+      }
+    }
+  }
+
+  /// Those who do not know the losses hear of them in a tree: see ops::spread_losses.
+  void mark_loss_tree() {
+    const tensor::RankGroup knowing = analysis_.loss_ranks();
+    const int others = analysis_.plan().ranks - knowing.size();
+    if (others == 0) return;
+    int member = 0;
+    for (int rank = 0; rank < analysis_.plan().ranks; ++rank) {
+      const bool is_first = rank == knowing.front();
+      if (knowing.contains(rank) && !is_first) continue;
+      const int own = is_first ? 0 : ++member;
+      int bit = 1;
+      while (bit <= own) bit *= 2;
+      int sends = 0;
+      for (; own + bit <= others; bit *= 2) ++sends;
+      at(hashes_, rank) = mixed(mixed(at(hashes_, rank), is_first ? 1 : 2), sends);
+    }
+  }
+
+  void add_marks() {
+    for (auto& [parts, own] : marks_) {
+      for (int rank = 0; rank < analysis_.plan().ranks; ++rank) {
+        Hash& hash = at(hashes_, rank);
+        const int part = rank - parts.first_rank;
+        const bool takes_part = part >= 0 && part < tensor::parts(parts.grid);
+        hash = mixed(hash, takes_part ? 1 : 0);
+        if (!takes_part) continue;
+        const Grid coordinates = tensor::coordinates(parts.grid, part);
+        for (const Dim dim : tensor::all_dims) hash = base::keyed(hash, own.at(dim, coordinates[dim]));
+      }
+    }
+  }
+
+  const Analysis& analysis_;
+  const LowerOptions& options_;
+  const plan::ExchangeForms& forms_;
+  std::vector<Hash> hashes_;  ///< per rank
+  std::vector<const Geometry*> seen_;
+  std::map<Parts, Marks> marks_;
+  std::vector<std::pair<std::tuple<int, int, int, int, int, int, int>, std::vector<Dim>>> marked_groups_;
+};
+
+}  // namespace
+
+Classes::Classes(const Analysis& analysis, const LowerOptions& options) {
+  std::map<Hash, int> known;
+  int rank = 0;
+  for (const Hash hash : Search(analysis, options).run()) {
+    const auto [entry, is_new] = known.try_emplace(hash, static_cast<int>(classes_.size()));
+    if (is_new) classes_.push_back({.representative = rank});
+    ++at(classes_, entry->second).members;
+    class_of_.push_back(entry->second);
+    ++rank;
+  }
+}
+
+}  // namespace orthant::schedule
