@@ -15,12 +15,14 @@
 namespace orthant::comm {
 namespace {
 
-/// A text that is equal for processes that see each other's pids.
+/// Equal for processes that see each other's pids and have the same network: a network namespace is a machine.
 std::uint64_t machine_key() {
   std::string text;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
-  std::array<char, 64> space{};
-  if (readlink("/proc/self/ns/pid", space.data(), space.size() - 1) > 0) text += space.data();
+  for (const char* path : {"/proc/self/ns/pid", "/proc/self/ns/net"}) {
+    std::array<char, 64> space{};
+    if (readlink(path, space.data(), space.size() - 1) > 0) text += space.data();
+  }
   std::uint64_t key = 0;
   for (const char c : text) key = base::keyed(key, static_cast<unsigned char>(c));
   return key;
