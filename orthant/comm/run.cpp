@@ -6,7 +6,9 @@
 #include "orthant/comm/board.hpp"
 #include "orthant/comm/failure.hpp"
 #include "orthant/comm/launch.hpp"
+#include "orthant/comm/lifeline.hpp"
 #include "orthant/comm/mpi_comm.hpp"
+#include "orthant/comm/version.hpp"
 #include "orthant/comm/watchdog.hpp"
 
 #include <mpi.h>
@@ -98,8 +100,14 @@ int run_body(MpiComm& comm, const std::function<int(Comm&)>& body) {
   }
 }
 
+int same_program(Comm& comm) {
+  check_same_program(comm, version_text());
+  return 0;
+}
+
 int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const RunOptions& options) {
   std::unique_ptr<Board> board;
+  std::unique_ptr<Lifeline> lifeline;
   const std::chrono::milliseconds timeout = watchdog_timeout();
   // A busy machine takes long to start the ranks, however short the timeout may be afterwards.
   Watchdog watchdog({.rank = job.rank, .timeout = std::max(timeout, start_timeout), .end = abort_job});
@@ -110,9 +118,16 @@ int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const 
       start_mpi(job);
     }
     comm = std::make_unique<MpiComm>(options.piece_bytes, &watchdog);
+    // Before anything else: other programs may not understand what is sent next.
+    if (const int code = run_body(*comm, same_program); code != 0) {
+      check_mpi(MPI_Finalize(), "MPI_Finalize");
+      return code;
+    }
     board = std::make_unique<Board>(*comm);
+    lifeline = std::make_unique<Lifeline>(*comm);
+    board->connect(*lifeline);
     job_board = board.get();
-    watchdog.attach(*board);
+    watchdog.attach(*board, *lifeline);
     // From here on every rank is watched.
     comm->barrier();
     watchdog.set_timeout(timeout);
