@@ -66,7 +66,7 @@ Board::~Board() { munmap(shared_, bytes()); }
 bool Board::claim() {
   int nobody = 0;
   const bool is_first = shared_->speaker.compare_exchange_strong(nobody, 1);
-  if (is_first && lifeline_ != nullptr) lifeline_->take_leave();
+  if (const Lifeline* lifeline = lifeline_; is_first && lifeline != nullptr) lifeline->take_leave();
   return is_first;
 }
 

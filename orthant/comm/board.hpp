@@ -2,6 +2,8 @@
 
 #include "orthant/comm/neighbours.hpp"
 
+#include <atomic>
+
 namespace orthant::comm {
 
 class Lifeline;
@@ -37,7 +39,7 @@ class Board {
   std::vector<Neighbour> members_;
   std::size_t me_ = 0;
   Shared* shared_ = nullptr;
-  const Lifeline* lifeline_ = nullptr;
+  std::atomic<const Lifeline*> lifeline_{nullptr};
 };
 
 }  // namespace orthant::comm

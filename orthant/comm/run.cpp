@@ -100,9 +100,15 @@ int run_body(MpiComm& comm, const std::function<int(Comm&)>& body) {
   }
 }
 
-int same_program(Comm& comm) {
-  check_same_program(comm, version_text());
-  return 0;
+/// Collective. The exit code, the same on all ranks: `done` if all run the same program.
+Exit check_program(Comm& comm) {
+  try {
+    check_same_program(comm, version_text());
+    return Exit::done;
+  } catch (const CollectiveError& error) {
+    if (comm.rank() == 0) print_error(error.what());
+    return error.code();
+  }
 }
 
 int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const RunOptions& options) {
@@ -119,18 +125,19 @@ int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const 
     }
     comm = std::make_unique<MpiComm>(options.piece_bytes, &watchdog);
     // Before anything else: other programs may not understand what is sent next.
-    if (const int code = run_body(*comm, same_program); code != 0) {
+    if (const Exit code = check_program(*comm); code != Exit::done) {
       check_mpi(MPI_Finalize(), "MPI_Finalize");
-      return code;
+      return static_cast<int>(code);
     }
     board = std::make_unique<Board>(*comm);
-    lifeline = std::make_unique<Lifeline>(*comm);
-    board->connect(*lifeline);
     job_board = board.get();
-    watchdog.attach(*board, *lifeline);
+    watchdog.attach(*board);
     // From here on every rank is watched.
     comm->barrier();
     watchdog.set_timeout(timeout);
+    lifeline = std::make_unique<Lifeline>(*comm);
+    board->connect(*lifeline);
+    watchdog.attach(*lifeline);
     if (!comm->share_among(board->members()) && board->me() == 0) {
       fmt::print(stderr,
                  "warning: the ranks of this machine may not open each other's files in /proc/PID/fd; MPI copies what "

@@ -130,10 +130,13 @@ void Watchdog::leave() noexcept {
   while (is_ending_.load()) std::this_thread::yield();
 }
 
-void Watchdog::attach(Board& board, Lifeline& lifeline) {
-  board_ = &board;
+void Watchdog::attach(Lifeline& lifeline) {
   lifeline_ = &lifeline;
   eventfd_write(wake_, 1);
+}
+
+void Watchdog::attach(Board& board) {
+  board_ = &board;
   if (board.members().size() < 2) return;
   const Neighbour& next = board.members()[(board.me() + 1) % board.members().size()];
   neighbour_ = open_process(next.pid);

@@ -41,9 +41,10 @@ class Watchdog {
 
   /// Sets how long a wait may last from now on.
   void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
-  /// From now on this rank tells the others of the machine what it waits in, and watches the next one of them and, if
-  /// it is the first of its machine, the connections to other machines.
-  void attach(Board& board, Lifeline& lifeline);
+  /// From now on this rank tells the others of the machine what it waits in, and watches the next one of them.
+  void attach(Board& board);
+  /// From now on it also watches the connections to other machines.
+  void attach(Lifeline& lifeline);
   /// The job is about to end, so other ranks may end, too.
   void detach();
 
