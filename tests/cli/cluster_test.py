@@ -1,6 +1,6 @@
 """Two hosts of two ranks: results as on one host, and hosts that are wrong, out of reach, different or lost.
 
-usage: cluster_test.py <orthant> [all]      with `all`, every command under every grid
+usage: cluster_test.py <orthant> <fault program> [all]      with `all`, every command under every grid
 """
 
 import csv
@@ -21,6 +21,7 @@ from job import Job, until  # noqa: E402
 from program import PROGRAM, ProgramTest  # noqa: E402
 from ranks_test import PLAIN, read_safetensors, safetensors_bytes  # noqa: E402
 
+FAULT_PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 ALL = "all" in sys.argv
 sys.argv = [word for word in sys.argv if word != "all"]
 CLUSTER = Cluster(2)
@@ -44,15 +45,15 @@ def parts_of(tensors):
 
 
 class ClusterTest(ProgramTest):
-    def start(self, job, *arguments, before=()):
-        """The program on the first host of the cluster."""
-        return subprocess.Popen(CLUSTER.words(*before, PROGRAM, *arguments), cwd=self.folder, env=job.environment,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def start(self, job, *words):
+        """A command on the first host of the cluster."""
+        return subprocess.Popen(CLUSTER.words(*words), cwd=self.folder, env=job.environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
 
     def run_on_hosts(self, *arguments, before=(), environment={}):
         """Exit code, stdout and stderr of a job that leaves nothing behind."""
         with Job({"OMP_WAIT_POLICY": "passive", **environment}) as job:
-            process = self.start(job, *arguments, before=before)
+            process = self.start(job, *before, PROGRAM, *arguments)
             out, errors = job.run(process)
             job.expect_nothing_left(self)
         return process.returncode, out, errors
@@ -223,7 +224,7 @@ class Faults(ClusterTest):
     def expect_end(self, happens, message):
         """The job ends in seconds, a line says why, and no process is left. A lost host cannot remove its files."""
         with Job({"OMP_WAIT_POLICY": "passive", "ORTHANT_LINK_SECONDS": "4"}) as job:
-            process = self.start(job, *BENCH, "--grid", "d4", "--steps", 1_000_000, "--hosts", HOSTS)
+            process = self.start(job, PROGRAM, *BENCH, "--grid", "d4", "--steps", 1_000_000, "--hosts", HOSTS)
             for line in process.stdout:
                 if line.startswith("arena"):
                     break
@@ -254,6 +255,19 @@ class Faults(ClusterTest):
             os.kill(int(ranks[0]), signal.SIGKILL)
 
         self.expect_end(kill_one, r"^error: rank [23] \(pid \d+\) ended without a message")
+
+
+    def test_rank_that_is_alone_on_its_host_is_named_once(self):
+        lost = r"^error: host 'node2' \(rank 1\) is lost: all its processes ended without a message$"
+        for fault, code, message in [("throw", 65, "^error: rank 1: the sample is bad$"), ("exit", 3, lost), ("kill", 137, lost)]:
+            with self.subTest(fault=fault), Job({}) as job:
+                process = self.start(job, "mpirun", "--quiet", "--host", PAIR, "-np", 2, "--bind-to", "none", FAULT_PROGRAM, fault, 1)
+                _, text = job.run(process)
+                job.expect_nothing_left(self)
+                self.assertEqual(process.returncode, code, text)
+                errors = [line for line in text.splitlines() if line.startswith("error: ")]
+                self.assertEqual(len(errors), 1, text)
+                self.assertRegex(errors[0], message)
 
 
 class Script(unittest.TestCase):
