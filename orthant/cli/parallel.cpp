@@ -81,7 +81,7 @@ void check_launcher(const ParallelArguments& arguments) {
 void set_command_line(int argc, char** argv) { command_line() = {argc, argv}; }
 
 void add_hosts(CLI::App& command, ParallelArguments& arguments) {
-  // Without an item there is no empty name to complain of.
+  // An empty text would look as if the option were not given.
   const auto is_given = [](const std::string& text) { return text.empty() ? "the value is empty" : ""; };
   CLI::Option* hosts = command.add_option("--hosts", arguments.hosts,
                                           "Machines to start ranks on, and how many on each: node1:2,node2:2");
