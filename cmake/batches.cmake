@@ -32,6 +32,7 @@ endfunction()
 
 orthant_batch(tensor box difference distribution layout moves shape window window_boxes)
 orthant_batch(comm agree alone board comm failure launch mpi_comm mpi_transfer neighbours run shared_pages watchdog)
+orthant_batch(comm affinity hosts lifeline machine reach sockets version)
 orthant_batch(model graph infer init ops parameters task traits work)
 orthant_batch(model fields input_shape network printable zoo)
 orthant_batch(model arguments signature)

@@ -262,6 +262,7 @@ void add_bench_io(CLI::App& bench) {
   command->add_option("--key", arguments->key, "The array to read; the largest of the first file if not given");
   command->add_option("--axes", arguments->axes, "The order of its axes, e.g. DHWC; found from the shape if not given");
   command->add_option("--ranks", arguments->parallel.ranks, "So many MPI ranks")->check(CLI::Range(1, 1 << 20));
+  add_hosts(*command, arguments->parallel);
   command->add_option("--grid", arguments->parallel.grid,
                       "How samples are cut over ranks: d2, d2h2; depth if not given");
   command->add_option("--repeats", arguments->repeats, "Passes over the files, of which the best counts")

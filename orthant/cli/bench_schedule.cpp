@@ -111,7 +111,8 @@ void run_bench_schedule(const BenchScheduleArguments& arguments) {
   if (arguments.rank >= plan.ranks)
     base::fail(base::Exit::usage, "--rank {}: the plan has ranks 0 to {}", arguments.rank, plan.ranks - 1);
   schedule::LowerOptions options;
-  options.machines = plan::Machines::alike(plan.ranks, plan.exchanges.most_ranks_per_machine);
+  if (const int together = plan.exchanges.most_ranks_per_machine; together > 1)
+    options.machines = plan::Machines::alike(plan.ranks, together);
   ScheduleCosts costs;
   costs.schedule = timed(arguments.repeats, costs.lower_seconds,
                          [&] { return schedule::lower(graph, plan, arguments.rank, options); });

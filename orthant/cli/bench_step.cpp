@@ -44,6 +44,7 @@ struct Measurement {
   std::vector<double> seconds;  ///< per step
   std::vector<double> waited;   ///< per step: of the rank that waited longest
   std::int64_t flops = 0;       ///< of a step: convolutions and dense layers of all ranks
+  int threads = 0;              ///< of all ranks
   double peak_gflops = 0;       ///< of all ranks at once
   std::int64_t arena_bytes = 0, allocated_bytes = 0, peak_rss_bytes = 0;  ///< of the largest rank
   schedule::Volume sent;                                                  ///< by all ranks in a step
@@ -61,7 +62,7 @@ model::Optimizer optimizer_for(const std::string& name) {
 engine::Session make_session(const BenchStepArguments& arguments, const model::Graph& graph, const plan::Plan& plan,
                              comm::Comm& comm) {
   engine::SessionOptions options{.lowering = {.optimizer = optimizer_for(arguments.optimizer)},
-                                 .threads = threads_per_rank(arguments.parallel, comm.size()),
+                                 .threads = threads_per_rank(arguments.parallel),
                                  .kernels = kernel_options(arguments.parallel, comm)};
   if (!arguments.json && comm.rank() == 0) {
     options.before_allocation = [](const schedule::Placement& placement) {
@@ -110,8 +111,9 @@ void complete(Measurement& result, const BenchStepArguments& arguments, const en
   result.arena_bytes = comm::max(comm, engine.placement().arena_bytes);
   result.allocated_bytes = comm::max(comm, engine.allocated_bytes());
   result.peak_rss_bytes = comm::max(comm, engine::peak_memory_bytes());
+  result.threads = comm::sum(comm, threads_per_rank(arguments.parallel));
   comm.barrier();
-  result.peak_gflops = comm::sum(comm, kernels::fma_peak_gflops(threads_per_rank(arguments.parallel, comm.size())));
+  result.peak_gflops = comm::sum(comm, kernels::fma_peak_gflops(threads_per_rank(arguments.parallel)));
 }
 
 Json to_json(const BenchStepArguments& arguments, const engine::Session& session, const Measurement& result) {
@@ -120,7 +122,7 @@ Json to_json(const BenchStepArguments& arguments, const engine::Session& session
   Json json{{"network", session.graph().name},
             {"mini_batch", session.graph().nodes.front().shape.n},
             {"ranks", session.comm().size()},
-            {"threads", threads_per_rank(arguments.parallel, session.comm().size())},
+            {"threads", threads_per_rank(arguments.parallel)},
             {"instruction_set", kernels::describe_machine().simd_target},
             {"steps", arguments.steps},
             {"seconds_best", best},
@@ -146,7 +148,6 @@ void print_text(const BenchStepArguments& arguments, const engine::Session& sess
   const double gflops = static_cast<double>(result.flops) / best * 1e-9;
   const auto samples = static_cast<double>(session.graph().nodes.front().shape.n);
   const int ranks = session.comm().size();
-  const int threads = ranks * threads_per_rank(arguments.parallel, ranks);
   if (arguments.layers)
     fmt::print("\n{}\n", step_table(step_times(session.engine(), result.trace), result.peak_gflops / ranks));
   fmt::print("step, best        {} of {} steps, {} samples/s\n", seconds_text(best), arguments.steps,
@@ -162,8 +163,8 @@ void print_text(const BenchStepArguments& arguments, const engine::Session& sess
                  bytes_text(result.sent.announced_bytes));
   }
   fmt::print("arithmetic        {}, {:.1f} GFLOP/s, {} of the {:.1f} GFLOP/s that {} thread{} reach\n",
-             flops_text(result.flops), gflops, percent_text(gflops / result.peak_gflops), result.peak_gflops, threads,
-             threads == 1 ? "" : "s");
+             flops_text(result.flops), gflops, percent_text(gflops / result.peak_gflops), result.peak_gflops,
+             result.threads, result.threads == 1 ? "" : "s");
   fmt::print("instruction set   {}\n", kernels::describe_machine().simd_target);
   fmt::print("peak memory       {}{}\n", bytes_text(result.peak_rss_bytes), ranks > 1 ? " on the largest rank" : "");
   if (result.allocations) fmt::print("allocations       {} after warm-up\n", *result.allocations);

@@ -5,6 +5,7 @@
 #include "orthant/cli/commands.hpp"
 #include "orthant/cli/parallel.hpp"
 #include "orthant/comm/run.hpp"
+#include "orthant/comm/version.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -110,7 +111,7 @@ int run(int argc, char** argv) {
   CLI::App app{"Orthant trains convolutional networks on samples too large for one machine.", "orthant"};
   add_commands(app);
   try {
-    app.set_version_flag("--version", std::string("orthant ") + ORTHANT_VERSION);
+    app.set_version_flag("--version", "orthant " + comm::version_text());
     app.require_subcommand(1);
     parse_and_run(app, argc, argv);
     return static_cast<int>(Exit::done);

@@ -43,11 +43,10 @@ EvaluationRun::EvaluationRun(const EvaluationArguments& arguments, comm::Comm& r
 
 void EvaluationRun::load_weights(const EvaluationArguments& arguments) {
   const ParallelArguments parallel = with_threads(arguments.parallel, run);
-  evaluator =
-      std::make_unique<train::Evaluator>(graph, plan, comm,
-                                         train::EvaluatorOptions{.threads = threads_per_rank(parallel, comm.size()),
-                                                                 .other_bytes = 0,
-                                                                 .kernels = kernel_options(parallel, comm)});
+  evaluator = std::make_unique<train::Evaluator>(
+      graph, plan, comm,
+      train::EvaluatorOptions{
+          .threads = threads_per_rank(parallel), .other_bytes = 0, .kernels = kernel_options(parallel, comm)});
   comm::agree(comm, [&] { train::load_weights(evaluator->session(), arguments.weights); });
 }
 

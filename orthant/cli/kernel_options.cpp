@@ -58,7 +58,7 @@ void check_algorithm(const std::string& name) {
 
 engine::ChooseOptions kernel_options(const ParallelArguments& arguments, const comm::Comm& comm) {
   engine::ChooseOptions options{
-      .threads = threads_per_rank(arguments, comm.size()),
+      .threads = threads_per_rank(arguments),
       .preferred = model::algorithm_named(arguments.algorithm).value_or(model::Algorithm::automatic),
       .measure = arguments.algorithm == "measured",
       .cache_path = engine::choice_cache_path()};

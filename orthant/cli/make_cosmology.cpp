@@ -45,23 +45,28 @@ data::generate::UniverseSet set_of(const MakeCosmologyArguments& arguments) {
   return set;
 }
 
-/// The memory of all ranks together, which are assumed to be on one machine.
+/// The memory of all ranks together.
 std::int64_t memory_of(const data::generate::UniverseSet& set, int ranks, int threads) {
   const std::int64_t each = data::generate::universe_bytes(set.settings, ranks, threads);
   return base::checked_add(base::checked_mul(each, ranks), data::generate::writing_bytes(set));
 }
 
-void check(const data::generate::UniverseSet& set, int ranks, int threads) {
+void check_ranks(const data::generate::UniverseSet& set, int ranks) {
   if (ranks > set.settings.size) {
     fail(Exit::does_not_fit, "{} ranks cannot share {} planes; use at most --ranks {}", ranks, set.settings.size,
          set.settings.size);
   }
-  const std::int64_t bytes = memory_of(set, ranks, threads), available = engine::available_memory_bytes();
+}
+
+/// For `here` of the ranks on this machine.
+void check_memory_for(const data::generate::UniverseSet& set, int ranks, int here, int threads) {
+  const std::int64_t each = data::generate::universe_bytes(set.settings, ranks, threads);
+  const std::int64_t bytes = base::checked_add(base::checked_mul(each, here), data::generate::writing_bytes(set));
+  const std::int64_t available = engine::available_memory_bytes();
   if (bytes > available) {
     fail(Exit::does_not_fit, "universes of {}³ cells need {} but {} are available; use a smaller --size",
          set.settings.size, bytes_text(bytes), bytes_text(available));
   }
-  data::io::check_directory(set.set_directory());
 }
 
 void print_plan(const data::generate::UniverseSet& set, int ranks, int threads) {
@@ -91,10 +96,14 @@ Json result_of(const data::generate::UniverseSet& set, double seconds, std::int6
 }
 
 void run_make_cosmology(const MakeCosmologyArguments& arguments, comm::Comm& comm) {
-  const int threads = threads_per_rank(arguments.parallel, comm.size());
+  const int threads = threads_per_rank(arguments.parallel);
   const data::generate::UniverseSet set = comm::agree(comm, [&] { return set_of(arguments); });
+  comm::agree(comm, [&] {
+    check_ranks(set, comm.size());
+    check_memory_for(set, comm.size(), arguments.parallel.share.ranks, threads);
+  });
   comm::on_root(comm, [&] {
-    check(set, comm.size(), threads);
+    data::io::check_directory(set.set_directory());
     if (!arguments.json) print_plan(set, comm.size(), threads);
     data::io::make_directory(set.set_directory());
   });
@@ -161,7 +170,13 @@ void add_make_cosmology(CLI::App& make) {
   command->callback([arguments] {
     run_on_ranks(
         arguments->parallel,
-        [&](int ranks) { check(set_of(*arguments), ranks, threads_per_rank(arguments->parallel, ranks)); },
+        [&](int ranks) {
+          const data::generate::UniverseSet set = set_of(*arguments);
+          check_ranks(set, ranks);
+          if (!names_hosts(arguments->parallel))
+            check_memory_for(set, ranks, ranks, threads_per_rank(arguments->parallel, ranks));
+          data::io::check_directory(set.set_directory());
+        },
         [&](comm::Comm& comm) { run_make_cosmology(*arguments, comm); });
   });
 }

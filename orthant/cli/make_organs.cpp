@@ -34,14 +34,14 @@ data::generate::OrganSet set_of(const MakeOrgansArguments& arguments) {
   return set;
 }
 
-void check(const data::generate::OrganSet& set, int ranks) {
+/// For so many ranks on this machine.
+void check_memory_for(const data::generate::OrganSet& set, int ranks) {
   const std::int64_t bytes = base::checked_mul(data::generate::volume_bytes(set), ranks);
   const std::int64_t available = engine::available_memory_bytes();
   if (bytes > available) {
     fail(Exit::does_not_fit, "volumes of {}³ voxels need {} but {} are available; use a smaller --size",
          set.settings.size, bytes_text(bytes), bytes_text(available));
   }
-  data::io::check_directory(set.set_directory());
 }
 
 /// Each rank makes whole volumes, one after the other; all ranks work on as many planes at the same time.
@@ -63,10 +63,11 @@ void make_volumes(comm::Comm& comm, const data::generate::OrganSet& set, int thr
 }
 
 void run_make_organs(const MakeOrgansArguments& arguments, comm::Comm& comm) {
-  const int threads = threads_per_rank(arguments.parallel, comm.size());
+  const int threads = threads_per_rank(arguments.parallel);
   const data::generate::OrganSet set = set_of(arguments);
+  comm::agree(comm, [&] { check_memory_for(set, arguments.parallel.share.ranks); });
   comm::on_root(comm, [&] {
-    check(set, comm.size());
+    data::io::check_directory(set.set_directory());
     if (!arguments.json) {
       fmt::print("volumes     {} of {}³ voxels, {} classes\n", with_commas(set.volumes), set.settings.size,
                  set.settings.classes);
@@ -119,7 +120,12 @@ void add_make_organs(CLI::App& make) {
   add_options(*command, *arguments);
   command->callback([arguments] {
     run_on_ranks(
-        arguments->parallel, [&](int ranks) { check(set_of(*arguments), ranks); },
+        arguments->parallel,
+        [&](int ranks) {
+          const data::generate::OrganSet set = set_of(*arguments);
+          if (!names_hosts(arguments->parallel)) check_memory_for(set, ranks);
+          data::io::check_directory(set.set_directory());
+        },
         [&](comm::Comm& comm) { run_make_organs(*arguments, comm); });
   });
 }

@@ -49,19 +49,58 @@ plan::PlanRequest request_from(const ParallelArguments& arguments) {
   return request;
 }
 
+std::vector<comm::Host> hosts_from(const ParallelArguments& arguments) {
+  if (!arguments.hosts.empty()) return comm::parse_hosts(arguments.hosts);
+  if (arguments.hostfile.empty()) return {};
+  return comm::parse_host_file(data::io::read_text(arguments.hostfile), arguments.hostfile);
+}
+
 }  // namespace
 
 int ranks_asked(const ParallelArguments& arguments) {
   return arguments.ranks > 0 ? arguments.ranks : plan::ranks_of(request_from(arguments));
 }
 
+namespace {
+
+/// The command line of ranks is that of the process that started them, so --hosts is there, too.
+void check_launcher(const ParallelArguments& arguments) {
+  if (names_hosts(arguments) && !comm::launched_on_hosts())
+    fail(Exit::usage, "--{} is for starting ranks, but a launcher has started them already; leave it out",
+         arguments.hosts.empty() ? "hostfile" : "hosts");
+}
+
+/// Checks whether so many ranks (0: one per slot of the hosts) can run, and replaces this process by their launcher.
+[[noreturn]] void start_ranks(const ParallelArguments& arguments, int asked, const std::function<void(int)>& check) {
+  const std::vector<comm::Host> hosts = hosts_from(arguments);
+  if (asked == 0) asked = comm::total_slots(hosts);
+  const std::vector<comm::Host> used = hosts.empty() ? hosts : comm::hosts_for(hosts, asked);
+  check(asked);
+  const int threads = hosts.empty() ? threads_per_rank(arguments, asked) : arguments.threads;
+  comm::launch({.count = asked, .threads = threads, .hosts = used}, command_line().argc, command_line().argv);
+}
+
+}  // namespace
+
 void set_command_line(int argc, char** argv) { command_line() = {argc, argv}; }
+
+void add_hosts(CLI::App& command, ParallelArguments& arguments) {
+  // An empty text would look as if the option were not given.
+  const auto is_given = [](const std::string& text) { return text.empty() ? "the value is empty" : ""; };
+  CLI::Option* hosts = command.add_option("--hosts", arguments.hosts,
+                                          "Machines to start ranks on, and how many on each: node1:2,node2:2");
+  CLI::Option* file =
+      command.add_option("--hostfile", arguments.hostfile, "The same in a file, with lines as: node1 slots=2");
+  hosts->excludes(file)->check(is_given);
+  file->check(is_given);
+}
 
 void add_ranks(CLI::App& command, ParallelArguments& arguments) {
   command.add_option("--ranks", arguments.ranks, "Ranks; more than one are started with mpirun")
       ->check(CLI::Range(1, 1 << 20));
   command.add_option("--threads", arguments.threads, "Threads per rank; the cores shared out if not given")
       ->check(CLI::Range(1, 4096));
+  add_hosts(command, arguments);
 }
 
 void add_parallel(CLI::App& command, ParallelArguments& arguments) {
@@ -103,7 +142,7 @@ plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& grap
   return plan;
 }
 
-int threads_per_rank(const ParallelArguments& arguments, int ranks) {
+int threads_per_rank(const ParallelArguments& arguments) {
   if (arguments.threads > 0) return arguments.threads;
   const char* set = std::getenv("OMP_NUM_THREADS");
   if (set && comm::launched()) {
@@ -111,17 +150,26 @@ int threads_per_rank(const ParallelArguments& arguments, int ranks) {
     std::from_chars(set, set + std::strlen(set), threads);
     return std::max(1, threads);
   }
-  return std::max(1, comm::processors().threads / ranks);
+  return arguments.share.threads;
 }
 
-void run_on_ranks(const ParallelArguments& arguments, const std::function<void(int)>& check,
+int threads_per_rank(const ParallelArguments& arguments, int ranks) {
+  return arguments.threads > 0 ? arguments.threads : std::max(1, comm::processors().threads / ranks);
+}
+
+bool names_hosts(const ParallelArguments& arguments) { return !arguments.hosts.empty() || !arguments.hostfile.empty(); }
+
+void run_on_ranks(ParallelArguments& arguments, const std::function<void(int)>& check,
                   const std::function<void(comm::Comm&)>& body) {
   const int asked = ranks_asked(arguments);
-  if (asked > 1 && !comm::launched()) {
-    check(asked);
-    comm::launch(asked, threads_per_rank(arguments, asked), command_line().argc, command_line().argv);
+  if (comm::launched()) {
+    check_launcher(arguments);
+  } else if (asked > 1 || names_hosts(arguments)) {
+    start_ranks(arguments, asked, check);
   }
   const int code = comm::run([&](comm::Comm& comm) {
+    arguments.share = comm::processor_share(comm);
+    if (comm::launched_on_hosts()) comm::bind_to_share(arguments.share, threads_per_rank(arguments));
     if (asked > 0) comm::agree(comm, [&] { plan::check_rank_count("the command", asked, comm.size()); });
     body(comm);
     return 0;

@@ -84,7 +84,7 @@ void run_step(const StepArguments& arguments, comm::Comm& comm) {
   });
   engine::Session session(graph, plan, comm,
                           {.lowering = lowering(arguments),
-                           .threads = threads_per_rank(arguments.parallel, comm.size()),
+                           .threads = threads_per_rank(arguments.parallel),
                            .kernels = kernel_options(arguments.parallel, comm)});
   engine::Engine& engine = session.engine();
   comm::agree(comm, [&] {

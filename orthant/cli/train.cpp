@@ -118,7 +118,7 @@ void run_train(const TrainArguments& arguments, comm::Comm& comm) {
   if (parallel.threads == 0) parallel.threads = run.threads;
   train::TrainOptions options{.name = std::filesystem::path(arguments.run).stem().string(),
                               .trace_path = arguments.trace,
-                              .threads = threads_per_rank(parallel, comm.size()),
+                              .threads = threads_per_rank(parallel),
                               .plan = [&](const model::Graph& graph) { return plan_for(parallel, graph, comm.size()); },
                               .kernels = kernel_options(parallel, comm),
                               .started = {}};

@@ -1,6 +1,7 @@
 #include "orthant/comm/board.hpp"
 
 #include "orthant/base/error.hpp"
+#include "orthant/comm/lifeline.hpp"
 #include "orthant/comm/typed.hpp"
 
 #include <fcntl.h>
@@ -64,7 +65,9 @@ Board::~Board() { munmap(shared_, bytes()); }
 
 bool Board::claim() {
   int nobody = 0;
-  return shared_->speaker.compare_exchange_strong(nobody, 1);
+  const bool is_first = shared_->speaker.compare_exchange_strong(nobody, 1);
+  if (const Lifeline* lifeline = lifeline_; is_first && lifeline != nullptr) lifeline->take_leave();
+  return is_first;
 }
 
 void Board::show(const char* what) noexcept {

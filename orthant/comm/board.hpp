@@ -2,7 +2,11 @@
 
 #include "orthant/comm/neighbours.hpp"
 
+#include <atomic>
+
 namespace orthant::comm {
+
+class Lifeline;
 
 /// Memory that the ranks of one machine share, so that each knows what the others are doing even when MPI cannot tell:
 /// which ranks wait, what they wait in, and which one prints its error. The memory has no name in any file system, so
@@ -20,7 +24,9 @@ class Board {
   [[nodiscard]] std::size_t me() const { return me_; }
 
   /// True for the first rank of the machine that calls it: that rank prints its error, and the others print nothing.
+  /// Other machines are told through the lifeline, if there is one.
   bool claim();
+  void connect(const Lifeline& lifeline) { lifeline_ = &lifeline; }
   /// Tells the others what this rank waits in, or nullptr when it does not wait. Cheap.
   void show(const char* what) noexcept;
   /// What a member waits in; empty when it does not wait.
@@ -33,6 +39,7 @@ class Board {
   std::vector<Neighbour> members_;
   std::size_t me_ = 0;
   Shared* shared_ = nullptr;
+  std::atomic<const Lifeline*> lifeline_{nullptr};
 };
 
 }  // namespace orthant::comm

@@ -2,8 +2,12 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/comm/affinity.hpp"
+#include "orthant/comm/lifeline.hpp"
+#include "orthant/comm/machine.hpp"
+#include "orthant/comm/reach.hpp"
+#include "orthant/comm/version.hpp"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,14 +17,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <set>
+#include <filesystem>
 
 namespace orthant::comm {
 namespace {
 
 using base::Exit;
 using base::fail;
+
+/// Tells ranks that this program started them on hosts.
+constexpr const char* hosts_variable = "ORTHANT_STARTED_ON_HOSTS";
 
 std::optional<int> number_in_environment(const char* name) {
   const char* text = std::getenv(name);
@@ -29,36 +35,6 @@ std::optional<int> number_in_environment(const char* name) {
   const long number = std::strtol(text, &end, 10);
   if (end == text || *end != '\0' || number < 0 || number > 1'000'000'000) return std::nullopt;
   return static_cast<int>(number);
-}
-
-/// The numbers of the hardware threads that this process may run on.
-std::vector<int> allowed_processors() {
-  std::vector<int> allowed;
-  // The call fails if the machine has more processors than the set can hold, so the set grows until it is large enough.
-  for (int capacity = CPU_SETSIZE; capacity <= 64 * CPU_SETSIZE; capacity *= 2) {
-    cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(capacity));
-    const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(capacity));
-    if (sched_getaffinity(0, bytes, set) == 0) {
-      for (int i = 0; i < capacity; ++i)
-        if (CPU_ISSET_S(static_cast<std::size_t>(i), bytes, set)) allowed.push_back(i);
-    }
-    CPU_FREE(set);
-    if (!allowed.empty()) break;
-  }
-  return allowed;
-}
-
-/// "0-3,8": runs of consecutive numbers.
-std::string ranges_text(std::span<const int> numbers) {
-  std::string text;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    if (!text.empty()) text += ",";
-    text += last == i ? fmt::format("{}", numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[last]);
-    i = last + 1;
-  }
-  return text;
 }
 
 /// Finds a program as a shell would.
@@ -94,6 +70,89 @@ std::string this_program() {
   return path.data();
 }
 
+void add_words(LaunchCommand& command, std::initializer_list<const char*> words) {
+  command.words.insert(command.words.end(), words.begin(), words.end());
+}
+
+std::string sharing_warning(int ranks, int threads, int processors, const std::string& where) {
+  return fmt::format("{} rank{} of {} thread{} on {} processor{}{}: ranks share processors, so the job is slow", ranks,
+                     ranks > 1 ? "s" : "", threads, threads > 1 ? "s" : "", processors, processors > 1 ? "s" : "",
+                     where);
+}
+
+/// Ranks that wait must yield the processor to the others.
+void share_processors(LaunchCommand& command) {
+  command.environment.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
+  command.environment.emplace_back("OMP_WAIT_POLICY", "passive");
+}
+
+void place_here(LaunchCommand& command, const LaunchRequest& request, const Processors& processors) {
+  const std::int64_t wanted = std::int64_t{request.ranks} * request.threads;
+  if (wanted <= processors.threads && processors.is_part) {
+    // mpirun would bind ranks to processors that it is not allowed to use. Unbound ranks inherit its own set.
+    add_words(command, {"--oversubscribe", "--bind-to", "none"});
+  } else if (wanted <= processors.threads) {
+    // With hyper-threading every rank gets whole cores as long as there are enough of them.
+    if (wanted > processors.cores) add_words(command, {"--use-hwthread-cpus"});
+    add_words(command, {"--bind-to", wanted > processors.cores ? "hwthread" : "core", "--map-by"});
+    command.words.push_back(fmt::format("slot:PE={}", request.threads));
+  } else {
+    add_words(command, {"--oversubscribe", "--bind-to", "none"});
+    share_processors(command);
+    command.warning = sharing_warning(request.ranks, request.threads, processors.threads, "");
+  }
+}
+
+/// mpirun's own daemons must notice that a host is gone, two seconds after the ranks, who say so.
+void watch_daemons(LaunchCommand& command) {
+  const auto seconds = static_cast<int>(link_timeout().count()) - 1;
+  command.environment.emplace_back("OMPI_MCA_oob_tcp_keepalive_time", fmt::format("{}", seconds));
+  command.environment.emplace_back("OMPI_MCA_oob_tcp_keepalive_intvl", "1");
+  command.environment.emplace_back("OMPI_MCA_oob_tcp_keepalive_probes", "3");
+}
+
+/// Ranks are not bound: how many processors a host has, only its ranks know.
+void place_on_hosts(LaunchCommand& command, const LaunchRequest& request) {
+  add_words(command, {"--host"});
+  command.words.push_back(to_text(request.hosts));
+  add_words(command, {"--wdir"});
+  command.words.push_back(request.folder);
+  add_words(command, {"--map-by", "slot", "--bind-to", "none"});
+  command.environment.emplace_back(hosts_variable, "1");
+  watch_daemons(command);
+  for (std::size_t i = 0; i < request.hosts.size() && i < request.host_processors.size(); ++i) {
+    const Host& host = request.hosts[i];
+    const int threads = std::max(1, request.threads);
+    if (std::int64_t{host.slots} * threads <= request.host_processors[i].value_or(1 << 30)) continue;
+    if (command.warning.empty()) {
+      share_processors(command);
+      command.warning =
+          sharing_warning(host.slots, threads, *request.host_processors[i], fmt::format(" of host '{}'", host.name));
+    }
+  }
+  std::vector<std::string> variables = request.variables;
+  for (const auto& [name, value] : command.environment)
+    if (name.starts_with("ORTHANT_") || name == "OMP_WAIT_POLICY") variables.push_back(name);
+  std::sort(variables.begin(), variables.end());
+  variables.erase(std::unique(variables.begin(), variables.end()), variables.end());
+  for (const std::string& name : variables) {
+    add_words(command, {"-x"});
+    command.words.push_back(name);
+  }
+}
+
+/// Adds what only the hosts and this process know to a request.
+void ask_for_hosts(LaunchRequest& request, std::span<const Host> hosts) {
+  request.hosts = hosts_for(hosts, request.ranks);
+  request.folder = std::filesystem::current_path().string();
+  request.variables = variables_for_ranks(environ);
+  const Expectation expected{
+      .program = request.program, .folder = request.folder, .version = "orthant " + version_text()};
+  request.host_processors = ask_hosts(request.hosts, expected, launch_agent());
+  for (std::size_t i = 0; i < request.hosts.size(); ++i)
+    if (is_this_machine(request.hosts[i].name)) request.host_processors[i] = processors().threads;
+}
+
 }  // namespace
 
 std::optional<Launched> launched() {
@@ -113,69 +172,66 @@ std::optional<Launched> launched() {
 }
 
 Processors processors() {
-  const std::vector<int> allowed = allowed_processors();
-  std::set<std::string> cores;
-  for (const int processor : allowed) {
-    std::string siblings;
-    std::getline(std::ifstream(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", processor)),
-                 siblings);
-    cores.insert(siblings.empty() ? fmt::format("{}", processor) : siblings);
-  }
-  const int threads = std::max(1, static_cast<int>(allowed.size()));
-  return {.cores = std::max(1, static_cast<int>(cores.size())),
+  const int threads = std::max(1, static_cast<int>(allowed_processors().size()));
+  return {.cores = std::max(1, static_cast<int>(allowed_cores().size())),
           .threads = threads,
           .is_part = threads < sysconf(_SC_NPROCESSORS_ONLN)};
 }
 
 LaunchCommand launch_command(const LaunchRequest& request, const Processors& processors) {
   LaunchCommand command;
-  command.words = {"mpirun", "--quiet", "-np", fmt::format("{}", request.ranks), "-x", "OMP_NUM_THREADS"};
-  const auto add = [&](std::initializer_list<const char*> words) {
-    command.words.insert(command.words.end(), words.begin(), words.end());
-  };
-  command.environment = {{"OMP_NUM_THREADS", fmt::format("{}", request.threads)}};
+  command.words = {"mpirun", "--quiet", "-np", fmt::format("{}", request.ranks)};
+  command.has_threads = request.threads > 0;
+  if (command.has_threads) {
+    add_words(command, {"-x", "OMP_NUM_THREADS"});
+    command.environment.emplace_back("OMP_NUM_THREADS", fmt::format("{}", request.threads));
+  }
   if (request.is_root) {
     command.environment.emplace_back("OMPI_ALLOW_RUN_AS_ROOT", "1");
     command.environment.emplace_back("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
   }
-
-  const std::int64_t wanted = std::int64_t{request.ranks} * request.threads;
-  if (wanted <= processors.threads && processors.is_part) {
-    // mpirun would bind ranks to processors that it is not allowed to use. Unbound ranks inherit its own set.
-    add({"--oversubscribe", "--bind-to", "none"});
-  } else if (wanted <= processors.threads) {
-    // With hyper-threading every rank gets whole cores as long as there are enough of them.
-    if (wanted > processors.cores) add({"--use-hwthread-cpus"});
-    add({"--bind-to", wanted > processors.cores ? "hwthread" : "core", "--map-by"});
-    command.words.push_back(fmt::format("slot:PE={}", request.threads));
+  if (request.hosts.empty()) {
+    place_here(command, request, processors);
   } else {
-    add({"--oversubscribe", "--bind-to", "none"});
-    // Ranks that wait must yield the processor to the others.
-    command.environment.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
-    command.environment.emplace_back("OMP_WAIT_POLICY", "passive");
-    command.warning =
-        fmt::format("{} rank{} of {} thread{} on {} processor{}: ranks share processors, so the job is slow",
-                    request.ranks, request.ranks > 1 ? "s" : "", request.threads, request.threads > 1 ? "s" : "",
-                    processors.threads, processors.threads > 1 ? "s" : "");
+    place_on_hosts(command, request);
   }
   command.words.push_back(request.program);
   command.words.insert(command.words.end(), request.arguments.begin(), request.arguments.end());
   return command;
 }
 
-void launch(int ranks, int threads, int argc, const char* const* argv) {
+std::vector<std::string> variables_for_ranks(const char* const* environment) {
+  constexpr std::array<std::string_view, 6> prefixes{"ORTHANT_", "OMP_", "GOMP_", "ONEDNN_", "DNNL_", "HDF5_"};
+  constexpr std::array<std::string_view, 6> others{"LD_LIBRARY_PATH", "LD_PRELOAD",    "ASAN_OPTIONS",
+                                                   "LSAN_OPTIONS",    "UBSAN_OPTIONS", "TSAN_OPTIONS"};
+  std::vector<std::string> names;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry(*environment);
+    const std::string_view name = entry.substr(0, entry.find('='));
+    const bool is_ours = std::any_of(prefixes.begin(), prefixes.end(),
+                                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+    if (name != "OMP_NUM_THREADS" && (is_ours || std::find(others.begin(), others.end(), name) != others.end()))
+      names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void launch(const NewRanks& ranks, int argc, const char* const* argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  LaunchCommand command = launch_command({.ranks = ranks,
-                                          .threads = threads,
-                                          .program = this_program(),
-                                          .arguments = arguments,
-                                          .is_root = geteuid() == 0},
-                                         processors());
-  const std::string mpirun = find_program(command.words.front());
+  LaunchRequest request{.ranks = ranks.count,
+                        .threads = ranks.threads,
+                        .program = this_program(),
+                        .arguments = arguments,
+                        .is_root = geteuid() == 0};
+  const std::string mpirun = find_program("mpirun");
   if (mpirun.empty())
     fail(Exit::missing_input, "mpirun is not installed, and --ranks needs it; on Debian: apt-get install openmpi-bin");
-  allow_open_files(ranks);
+  if (!ranks.hosts.empty()) ask_for_hosts(request, ranks.hosts);
+  LaunchCommand command = launch_command(request, processors());
+  allow_open_files(ranks.count);
   if (!command.warning.empty()) fmt::print(stderr, "warning: {}\n", command.warning);
+  if (!command.has_threads) unsetenv("OMP_NUM_THREADS");
   for (const auto& [name, value] : command.environment)
     setenv(name.c_str(), value.c_str(), name == "OMP_NUM_THREADS" ? 1 : 0);
   std::vector<char*> words;
@@ -186,10 +242,10 @@ void launch(int ranks, int threads, int argc, const char* const* argv) {
   fail(Exit::io, "cannot start '{}': {}", mpirun, std::strerror(errno));
 }
 
+bool launched_on_hosts() { return std::getenv(hosts_variable) != nullptr; }
+
 std::string binding_text() {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  return fmt::format("host {}, pid {}, processors {}", host.data(), getpid(), ranges_text(allowed_processors()));
+  return fmt::format("host {}, pid {}, processors {}", host_name(), getpid(), ranges_text(allowed_processors()));
 }
 
 }  // namespace orthant::comm

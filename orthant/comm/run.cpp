@@ -6,7 +6,9 @@
 #include "orthant/comm/board.hpp"
 #include "orthant/comm/failure.hpp"
 #include "orthant/comm/launch.hpp"
+#include "orthant/comm/lifeline.hpp"
 #include "orthant/comm/mpi_comm.hpp"
+#include "orthant/comm/version.hpp"
 #include "orthant/comm/watchdog.hpp"
 
 #include <mpi.h>
@@ -98,8 +100,20 @@ int run_body(MpiComm& comm, const std::function<int(Comm&)>& body) {
   }
 }
 
+/// Collective. The exit code, the same on all ranks: `done` if all run the same program.
+Exit check_program(Comm& comm) {
+  try {
+    check_same_program(comm, version_text());
+    return Exit::done;
+  } catch (const CollectiveError& error) {
+    if (comm.rank() == 0) print_error(error.what());
+    return error.code();
+  }
+}
+
 int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const RunOptions& options) {
   std::unique_ptr<Board> board;
+  std::unique_ptr<Lifeline> lifeline;
   const std::chrono::milliseconds timeout = watchdog_timeout();
   // A busy machine takes long to start the ranks, however short the timeout may be afterwards.
   Watchdog watchdog({.rank = job.rank, .timeout = std::max(timeout, start_timeout), .end = abort_job});
@@ -110,12 +124,20 @@ int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const 
       start_mpi(job);
     }
     comm = std::make_unique<MpiComm>(options.piece_bytes, &watchdog);
+    // Before anything else: other programs may not understand what is sent next.
+    if (const Exit code = check_program(*comm); code != Exit::done) {
+      check_mpi(MPI_Finalize(), "MPI_Finalize");
+      return static_cast<int>(code);
+    }
     board = std::make_unique<Board>(*comm);
     job_board = board.get();
     watchdog.attach(*board);
     // From here on every rank is watched.
     comm->barrier();
     watchdog.set_timeout(timeout);
+    lifeline = std::make_unique<Lifeline>(*comm);
+    board->connect(*lifeline);
+    watchdog.attach(*lifeline);
     if (!comm->share_among(board->members()) && board->me() == 0) {
       fmt::print(stderr,
                  "warning: the ranks of this machine may not open each other's files in /proc/PID/fd; MPI copies what "

@@ -3,6 +3,8 @@
 #include "orthant/base/format.hpp"
 #include "orthant/comm/board.hpp"
 #include "orthant/comm/failure.hpp"
+#include "orthant/comm/launch.hpp"
+#include "orthant/comm/lifeline.hpp"
 #include "orthant/comm/run.hpp"
 
 #include <poll.h>
@@ -128,6 +130,11 @@ void Watchdog::leave() noexcept {
   while (is_ending_.load()) std::this_thread::yield();
 }
 
+void Watchdog::attach(Lifeline& lifeline) {
+  lifeline_ = &lifeline;
+  eventfd_write(wake_, 1);
+}
+
 void Watchdog::attach(Board& board) {
   board_ = &board;
   if (board.members().size() < 2) return;
@@ -137,6 +144,7 @@ void Watchdog::attach(Board& board) {
 }
 
 void Watchdog::detach() {
+  lifeline_ = nullptr;
   const int file = neighbour_.exchange(-1);
   if (file >= 0) close(file);
 }
@@ -148,13 +156,20 @@ void Watchdog::watch() {
   while (true) {
     const milliseconds timeout = timeout_;
     const milliseconds period = std::clamp(timeout / 20, milliseconds(10), milliseconds(500));
-    std::array<pollfd, 3> files{{{wake_, POLLIN, 0}, {neighbour_.load(), POLLIN, 0}, {launcher_, POLLIN, 0}}};
+    const Lifeline* lifeline = lifeline_;
+    const std::array<int, 2> hosts = lifeline == nullptr ? std::array{-1, -1} : lifeline->files();
+    std::array<pollfd, 5> files{{{wake_, POLLIN, 0},
+                                 {neighbour_.load(), POLLIN, 0},
+                                 {launcher_, POLLIN, 0},
+                                 {hosts[0], POLLIN, 0},
+                                 {hosts[1], POLLIN, 0}}};
     poll(files.data(), files.size(), static_cast<int>(period.count()));
     if (is_over_) return;
     if (files[0].revents != 0) {
       eventfd_t count = 0;
       eventfd_read(wake_, &count);
     }
+    check_hosts();
     check_processes(files[1].revents != 0 && neighbour_.load() == files[1].fd, files[2].revents != 0);
 
     const Clock::time_point now = Clock::now();
@@ -174,13 +189,32 @@ void Watchdog::check_processes(bool neighbour_ended, bool launcher_ended) {
     _exit(static_cast<int>(Exit::internal));
   }
   if (terminate_asked) {
-    // The launcher ends the ranks either because one of them has ended or because it was told to. In the second case
-    // all ranks are still alive now, and the pause gives all of them time to see that.
+    // The launcher ends the ranks either because one of them or a host has ended or because it was told to. In the last
+    // case all ranks are still alive now, and the pause gives all of them time to see that.
     if (has_ended(neighbour_)) end_for_neighbour();
+    if (const Lifeline* lifeline = lifeline_) lifeline->take_leave();
     std::this_thread::sleep_for(milliseconds(100));
+    check_hosts();
     _exit(128 + SIGTERM);
   }
   if (neighbour_ended) end_for_neighbour();
+}
+
+void Watchdog::check_hosts() {
+  Lifeline* lifeline = lifeline_;
+  if (lifeline == nullptr) return;
+  const std::array<int, 2> files = lifeline->files();
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string loss = files[i] < 0 ? "" : lifeline->loss(files[i]);
+    if (loss.empty()) continue;
+    // Of the two machines beside the lost one, the next one speaks first.
+    if (i == 1) std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (board_.load()->claim()) print_error(loss);
+    // mpirun notices the loss itself if it was started to (see launch.cpp) and nothing is under way to the lost host.
+    // An abort would be, and mpirun would wait for its arrival for many minutes.
+    std::this_thread::sleep_for(launched_on_hosts() ? link_timeout() : std::chrono::seconds(2));
+    options_.end(Exit::watchdog);
+  }
 }
 
 void Watchdog::end_wait(std::uint64_t number, milliseconds waited) {

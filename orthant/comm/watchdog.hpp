@@ -14,10 +14,12 @@
 namespace orthant::comm {
 
 class Board;
+class Lifeline;
 
 /// A thread that ends the job when this rank waits too long for the others, when its neighbour on the machine ends
-/// without a message, or when the launcher is gone. It makes no MPI call. The time that the whole process is stopped
-/// does not count as waiting. SIGTERM, where nobody else handles it, ends this process through it. One per process.
+/// without a message, when another host is lost, or when the launcher is gone. It makes no MPI call. The time that the
+/// whole process is stopped does not count as waiting. SIGTERM, where nobody else handles it, ends this process through
+/// it. One per process.
 class Watchdog {
  public:
   struct Options {
@@ -41,6 +43,8 @@ class Watchdog {
   void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
   /// From now on this rank tells the others of the machine what it waits in, and watches the next one of them.
   void attach(Board& board);
+  /// From now on it also watches the connections to other machines.
+  void attach(Lifeline& lifeline);
   /// The job is about to end, so other ranks may end, too.
   void detach();
 
@@ -53,6 +57,8 @@ class Watchdog {
   void watch();
   /// Checks what happened to other processes, and ends this one if necessary.
   void check_processes(bool neighbour_ended, bool launcher_ended);
+  /// Checks the connections to other machines, and ends this process if one is lost.
+  void check_hosts();
   /// Prints and ends the job, unless the wait with this number is over.
   void end_wait(std::uint64_t number, std::chrono::milliseconds waited);
   [[noreturn]] void end_for_neighbour();
@@ -65,6 +71,7 @@ class Watchdog {
   std::atomic<std::uint64_t> number_{0};  ///< of the current outermost wait
   std::atomic<bool> is_ending_{false};
   std::atomic<Board*> board_{nullptr};
+  std::atomic<Lifeline*> lifeline_{nullptr};
   std::atomic<int> neighbour_{-1};  ///< a pidfd
   pid_t launcher_pid_;
   int launcher_ = -1;               ///< a pidfd

@@ -47,9 +47,10 @@ Choices agreed(comm::Comm& comm, const Choices& mine) {
   return choices;
 }
 
-/// Ranks with little to measure wait for the others, and the watchdog must not end them.
-ChooseOptions for_job(ChooseOptions options, const comm::Comm& comm) {
-  if (!options.most_bytes) options.most_bytes = available_memory_bytes() / 2 / comm.size();
+/// Collective. Ranks with little to measure wait for the others, and the watchdog must not end them.
+ChooseOptions for_job(ChooseOptions options, comm::Comm& comm) {
+  const std::int64_t share = available_memory_bytes(comm);
+  if (!options.most_bytes) options.most_bytes = share / 2;
   if (comm.size() > 1) {
     const double patience = std::chrono::duration<double>(comm::watchdog_timeout()).count();
     options.limits.most_seconds = std::min(options.limits.most_seconds, patience / 2);

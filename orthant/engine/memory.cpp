@@ -1,18 +1,21 @@
 #include "orthant/engine/memory.hpp"
 
+#include "orthant/base/checked.hpp"
 #include "orthant/base/error.hpp"
-#include "orthant/comm/typed.hpp"
+#include "orthant/base/random.hpp"
+#include "orthant/comm/agree.hpp"
+#include "orthant/comm/machine.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <limits>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace orthant::engine {
 namespace {
@@ -64,16 +67,34 @@ std::int64_t room_in(const std::string& folder, const char* limit_name, const ch
   return std::max<std::int64_t>(*limit - *used + entry_in(folder + "memory.stat", cache_name), 0);
 }
 
-/// The smallest amount that the group and the groups above it leave.
-std::int64_t group_available_bytes() {
-  std::int64_t least = unlimited;
-  for (const std::string& path : {group_path(""), std::string("/")}) {
-    least = std::min(least, room_in("/sys/fs/cgroup" + path + "/", "memory.max", "memory.current", "inactive_file"));
+/// How much memory something leaves, and what that is: a control group's folder, or empty for the whole machine.
+struct Room {
+  std::int64_t bytes = unlimited;
+  std::string folder{};
+};
+
+/// The group and the groups above it, innermost first: "/a/b", "/a", "/".
+std::vector<std::string> with_parents(std::string path) {
+  std::vector<std::string> paths;
+  while (path.size() > 1) {
+    paths.push_back(path);
+    path.erase(std::max<std::size_t>(path.rfind('/'), 1));
   }
-  for (const std::string& path : {group_path("memory"), std::string("/")}) {
-    least = std::min(least, room_in("/sys/fs/cgroup/memory" + path + "/", "memory.limit_in_bytes",
-                                    "memory.usage_in_bytes", "total_inactive_file"));
-  }
+  paths.emplace_back("/");
+  return paths;
+}
+
+/// The smallest amount that the group, the groups above it and the machine leave.
+Room least_room() {
+  Room least{.bytes = system_available_bytes()};
+  const auto try_folder = [&](const std::string& folder, const char* limit, const char* used, const char* cache) {
+    const std::int64_t bytes = room_in(folder + "/", limit, used, cache);
+    if (bytes < least.bytes) least = {.bytes = bytes, .folder = folder};
+  };
+  for (const std::string& path : with_parents(group_path("")))
+    try_folder("/sys/fs/cgroup" + path, "memory.max", "memory.current", "inactive_file");
+  for (const std::string& path : with_parents(group_path("memory")))
+    try_folder("/sys/fs/cgroup/memory" + path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
   return least;
 }
 
@@ -85,17 +106,26 @@ std::int64_t address_space_bytes() {
 
 double gibibytes(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
-}  // namespace
+/// What every rank tells the others.
+struct Claim {
+  std::int64_t bytes = 0;
+  std::int64_t available = 0;
+  std::uint64_t folder = 0;
+};
 
-std::int64_t available_memory_bytes() {
-  return std::min({system_available_bytes(), group_available_bytes(), address_space_bytes()});
+[[noreturn]] void fail_for_step(std::int64_t needed, std::int64_t available) {
+  base::fail(base::Exit::does_not_fit,
+             "the step needs {:.2f} GiB but {:.2f} GiB are available; use a smaller mini-batch or input, or a machine "
+             "with more memory",
+             gibibytes(needed), gibibytes(available));
 }
 
+}  // namespace
+
+std::int64_t available_memory_bytes() { return std::min(least_room().bytes, address_space_bytes()); }
+
 std::int64_t available_memory_bytes(comm::Comm& comm) {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  const std::vector<std::array<char, 256>> hosts = comm::all_gather(comm, host);
-  return available_memory_bytes() / std::count(hosts.begin(), hosts.end(), host);
+  return available_memory_bytes() / static_cast<std::int64_t>(comm::ranks_of_machine(comm).size());
 }
 
 std::int64_t peak_memory_bytes() {
@@ -104,13 +134,38 @@ std::int64_t peak_memory_bytes() {
   return usage.ru_maxrss * 1024;
 }
 
+void check_machine_memory(comm::Comm& comm, const MemoryNeed& need) {
+  const std::vector<int> here = comm::ranks_of_machine(comm);
+  const bool counts_common = comm.sharing_ranks().front() == comm.rank();
+  const Room room = least_room();
+  Claim mine{.bytes = need.bytes - (counts_common ? 0 : need.common_bytes), .available = room.bytes};
+  for (const char c : room.folder) mine.folder = base::keyed(mine.folder, static_cast<unsigned char>(c));
+  const std::vector<Claim> claims = comm::all_gather(comm, mine);
+  comm::agree(comm, [&] {
+    if (need.bytes > address_space_bytes()) fail_for_step(need.bytes, address_space_bytes());
+    std::vector<int> ranks;
+    std::int64_t needed = 0;
+    for (const int rank : here) {
+      const Claim& claim = claims[static_cast<std::size_t>(rank)];
+      if (claim.folder != mine.folder) continue;
+      ranks.push_back(rank);
+      needed = base::checked_add(needed, claim.bytes);
+    }
+    // What the first of them saw, so that all say the same.
+    const std::int64_t available = claims[static_cast<std::size_t>(ranks.front())].available;
+    if (needed <= available) return;
+    if (ranks.size() == 1) fail_for_step(needed, available);
+    base::fail(
+        base::Exit::does_not_fit,
+        "{} ranks on host '{}' need {:.2f} GiB together but {:.2f} GiB are available there; use fewer ranks on a "
+        "host, a smaller mini-batch or input, or a machine with more memory",
+        ranks.size(), comm::host_name(), gibibytes(needed), gibibytes(available));
+  });
+}
+
 void check_memory(std::int64_t bytes) {
   const std::int64_t available = available_memory_bytes();
-  if (bytes <= available) return;
-  base::fail(base::Exit::does_not_fit,
-             "the step needs {:.2f} GiB but {:.2f} GiB are available; use a smaller mini-batch or input, or a machine "
-             "with more memory",
-             gibibytes(bytes), gibibytes(available));
+  if (bytes > available) fail_for_step(bytes, available);
 }
 
 void check_arena(const schedule::Placement& placement) { check_memory(placement.arena_bytes); }

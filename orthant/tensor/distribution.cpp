@@ -4,22 +4,6 @@
 
 namespace orthant::tensor {
 
-int& Grid::operator[](Dim dim) {
-  switch (dim) {
-    case Dim::n: return n;
-    case Dim::c: return c;
-    case Dim::d: return d;
-    case Dim::h: return h;
-    case Dim::w: break;
-  }
-  return w;
-}
-
-int Grid::operator[](Dim dim) const {
-  Grid copy = *this;
-  return copy[dim];
-}
-
 int parts(const Grid& grid) { return grid.n * grid.c * grid.d * grid.h * grid.w; }
 
 std::string to_text(const Grid& grid) {
@@ -28,10 +12,6 @@ std::string to_text(const Grid& grid) {
     if (grid[dim] > 1) text += name_of(dim) + std::to_string(grid[dim]);
   }
   return text.empty() ? "1" : text;
-}
-
-std::int64_t block_begin(std::int64_t extent, int count, int index) {
-  return extent / count * index + std::min<std::int64_t>(index, extent % count);
 }
 
 Grid coordinates(const Grid& grid, int index) {

@@ -2,6 +2,7 @@
 
 #include "orthant/tensor/box.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -12,8 +13,17 @@ namespace orthant::tensor {
 struct Grid {
   int n = 1, c = 1, d = 1, h = 1, w = 1;
 
-  [[nodiscard]] int operator[](Dim dim) const;
-  [[nodiscard]] int& operator[](Dim dim);
+  [[nodiscard]] const int& operator[](Dim dim) const {
+    switch (dim) {
+      case Dim::n: return n;
+      case Dim::c: return c;
+      case Dim::d: return d;
+      case Dim::h: return h;
+      case Dim::w: break;
+    }
+    return w;
+  }
+  [[nodiscard]] int& operator[](Dim dim) { return const_cast<int&>(std::as_const(*this)[dim]); }
   bool operator==(const Grid&) const = default;
 };
 
@@ -26,7 +36,10 @@ Grid coordinates(const Grid& grid, int index);
 int index_of(const Grid& grid, const Grid& coordinates);
 
 /// A balanced cut of `extent` cells into `count` blocks: the first (extent % count) have one cell more.
-std::int64_t block_begin(std::int64_t extent, int count, int index);
+inline std::int64_t block_begin(std::int64_t extent, int count, int index) {
+  const std::int64_t whole = extent / count;
+  return whole * index + std::min<std::int64_t>(index, extent - whole * count);
+}
 
 /// Which rank owns which box of a tensor: the parts of the grid belong to consecutive ranks from `first_rank` on, and
 /// all other ranks own nothing.

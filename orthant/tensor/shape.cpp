@@ -11,22 +11,6 @@ const char* name_of(Dim dim) {
   return names.at(static_cast<std::size_t>(dim));
 }
 
-std::int64_t& Shape::operator[](Dim dim) {
-  switch (dim) {
-    case Dim::n: return n;
-    case Dim::c: return c;
-    case Dim::d: return d;
-    case Dim::h: return h;
-    case Dim::w: break;
-  }
-  return w;
-}
-
-std::int64_t Shape::operator[](Dim dim) const {
-  Shape copy = *this;
-  return copy[dim];
-}
-
 std::int64_t& Extent3::operator[](Dim dim) {
   switch (dim) {
     case Dim::d: return d;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace orthant::tensor {
 
@@ -16,8 +17,18 @@ const char* name_of(Dim dim);
 struct Shape {
   std::int64_t n = 1, c = 1, d = 1, h = 1, w = 1;
 
-  [[nodiscard]] std::int64_t operator[](Dim dim) const;
-  [[nodiscard]] std::int64_t& operator[](Dim dim);
+  // Inline, because geometry asks for single dims all the time.
+  [[nodiscard]] const std::int64_t& operator[](Dim dim) const {
+    switch (dim) {
+      case Dim::n: return n;
+      case Dim::c: return c;
+      case Dim::d: return d;
+      case Dim::h: return h;
+      case Dim::w: break;
+    }
+    return w;
+  }
+  [[nodiscard]] std::int64_t& operator[](Dim dim) { return const_cast<std::int64_t&>(std::as_const(*this)[dim]); }
   bool operator==(const Shape&) const = default;
 };
 

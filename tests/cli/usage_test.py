@@ -28,6 +28,10 @@ CASES = [
     ("--steps", "bench", "step", "cosmoflow", "--steps", "many"),
     ("--steps", "bench", "step", "cosmoflow", "--steps", "0"),
     ("--threads", "bench", "step", "cosmoflow", "--threads", "-3"),
+    ("--hosts: 'a:0' has no number of slots", "bench", "step", "cosmoflow", "--hosts", "a:0"),
+    ("--hosts: 'a' is there twice", "train", "run.yaml", "--hosts", "a:2,b,a"),
+    ("--hosts: the value is empty", "bench", "halo", "cosmoflow", "--hosts", ""),
+    ("--hosts excludes --hostfile", "bench", "io", "x.h5", "--hosts", "a", "--hostfile", "b"),
     ("--optimizer", "bench", "step", "cosmoflow", "--optimizer", "lamb"),
     ("no network 'cosmoflw' (a file must end in .yaml or .yml); did you mean 'cosmoflow'?", "inspect", "cosmoflw"),
     ("no setting 'batchnorm'; did you mean 'batch_norm'?", "inspect", "cosmoflow", "--set", "batchnorm=true"),
@@ -43,7 +47,7 @@ class Usage(ProgramTest):
                 self.expect_error(64, message, *arguments)
 
     def test_help_and_version_go_to_stdout(self):
-        self.assertRegex(self.expect_success("--version"), r"^orthant \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.expect_success("--version"), r"^orthant \d+\.\d+\.\d+, build [0-9a-f]{12}\n$")
         for command in ((), ("models",), ("inspect",), ("train",), ("evaluate",), ("infer",), ("step",), ("bench",), ("bench", "step"), ("bench", "halo"), ("bench", "kernels"),
                         ("data",), ("data", "inspect"), ("data", "verify"), ("data", "convert"), ("data", "make"), ("data", "make", "cosmology"),
                         ("data", "make", "organs"), ("doctor",)):

@@ -88,7 +88,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   try {
     if (words.at(0) == "--ranks") {
-      if (!comm::launched()) comm::launch(std::stoi(words.at(1)), std::stoi(words.at(2)), argc, argv);
+      if (!comm::launched())
+        comm::launch({.count = std::stoi(words.at(1)), .threads = std::stoi(words.at(2))}, argc, argv);
       words.erase(words.begin(), words.begin() + 3);
     }
     if (words.at(0) == "early") base::fail(Exit::usage, "this happens before MPI is started");

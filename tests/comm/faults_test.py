@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -101,6 +102,25 @@ class Faults(unittest.TestCase):
         for fault, code, message in cases:
             result = subprocess.run([PROGRAM, fault, "0"], capture_output=True, text=True)
             self.assertEqual((result.returncode, result.stderr), (code, message))
+
+    def test_ranks_of_different_programs_are_refused(self):
+        """The copy differs in the hash that the linker gave the program."""
+        ids = subprocess.run(["readelf", "--notes", PROGRAM], capture_output=True, text=True, check=True).stdout
+        build = bytes.fromhex(re.search(r"Build ID: (\w+)", ids).group(1))
+        self.job = Job({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+        self.addCleanup(self.job.end)
+        with tempfile.TemporaryDirectory() as folder:
+            other = pathlib.Path(folder) / "other"
+            other.write_bytes(PROGRAM.read_bytes().replace(build, build[::-1]))
+            other.chmod(0o755)
+            command = ["mpirun", "--quiet", "--oversubscribe", "--bind-to", "none", "-np", "2", PROGRAM, "none", ":", "-np", "1", other, "none"]
+            process = subprocess.Popen(command, env=self.job.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            _, errors = self.finish(process)
+
+        self.assertEqual(process.returncode, 76, errors)
+        self.assertEqual(len(errors), 1, errors)
+        builds = (build[::-1][:6].hex(), build[:6].hex())
+        self.assertRegex(errors[0], r"^error: rank 2: host '.*' runs version .*, build %s, but rank 0 on host '.*' runs version .*, build %s; " % builds)
 
     def test_bad_timeout_is_refused(self):
         environment = {**os.environ, "ORTHANT_WATCHDOG_SECONDS": "soon"}

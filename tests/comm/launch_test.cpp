@@ -60,6 +60,46 @@ TEST(Launch, MoreRanksThanProcessorsShareThemWithAWarning) {
   EXPECT_EQ(command.warning, "4 ranks of 1 thread on 2 processors: ranks share processors, so the job is slow");
 }
 
+TEST(Launch, RanksOnHostsFindTheirProcessorsThemselves) {
+  const std::vector<std::string> arguments{"train", "run.yaml", "--hosts", "a:2,b:1"};
+  LaunchRequest request{.ranks = 3,
+                        .threads = 0,
+                        .program = "/bin/p",
+                        .arguments = arguments,
+                        .hosts = {{"a", 2}, {"b", 1}},
+                        .host_processors = {2, std::nullopt},
+                        .folder = "/data/my runs",
+                        .variables = {"ORTHANT_CACHE"}};
+  LaunchCommand command = launch_command(request, {.cores = 1, .threads = 1});
+
+  EXPECT_EQ(words_of(command),
+            "mpirun --quiet -np 3 --host a:2,b:1 --wdir /data/my runs --map-by slot --bind-to none -x ORTHANT_CACHE -x "
+            "ORTHANT_STARTED_ON_HOSTS /bin/p train run.yaml --hosts a:2,b:1");
+  EXPECT_FALSE(command.has_threads);
+  EXPECT_EQ(value_of(command, "ORTHANT_STARTED_ON_HOSTS"), "1");
+  EXPECT_EQ(value_of(command, "OMPI_MCA_oob_tcp_keepalive_time"), "9");
+  EXPECT_EQ(command.warning, "");
+
+  request.threads = 2;
+  command = launch_command(request, {.cores = 64, .threads = 64});
+  EXPECT_TRUE(command.has_threads);
+  EXPECT_EQ(value_of(command, "OMP_NUM_THREADS"), "2");
+  EXPECT_EQ(value_of(command, "OMP_WAIT_POLICY"), "passive");
+  EXPECT_NE(words_of(command).find("-x OMP_NUM_THREADS --host"), std::string::npos);
+  EXPECT_NE(words_of(command).find("-x OMP_WAIT_POLICY"), std::string::npos);
+  EXPECT_EQ(command.warning,
+            "2 ranks of 2 threads on 2 processors of host 'a': ranks share processors, so the job is slow");
+}
+
+TEST(Launch, OtherHostsGetWhatRanksNeedOfTheEnvironment) {
+  const std::vector<const char*> environment{
+      "HOME=/h",        "OMP_NUM_THREADS=2",  "ORTHANT_CACHE=x", "DNNL_VERBOSE=1",
+      "OMP_PROC_BIND=", "LD_LIBRARY_PATH=/l", "ONEDNN_JIT=a=b",  nullptr};
+  EXPECT_EQ(
+      variables_for_ranks(environment.data()),
+      (std::vector<std::string>{"DNNL_VERBOSE", "LD_LIBRARY_PATH", "OMP_PROC_BIND", "ONEDNN_JIT", "ORTHANT_CACHE"}));
+}
+
 /// Variables of the environment for the length of a test.
 class LaunchedTest : public testing::Test {
  protected:

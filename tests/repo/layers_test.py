@@ -27,7 +27,7 @@ LIBRARIES = {
 }
 # Folders of a module of which each may include only itself and those before it.
 FOLDERS = {"data": ["io", "arrays", "formats", "sets", "generate", "tools"]}
-SYSTEM = re.compile(r"(sys/)?[a-z_0-9]+(\.h)?")
+SYSTEM = re.compile(r"((sys|net|netinet|arpa)/)?[a-z_0-9]+(\.h)?")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
 
