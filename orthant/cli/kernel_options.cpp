@@ -67,6 +67,10 @@ engine::ChooseOptions kernel_options(const ParallelArguments& arguments, const c
   const auto report = std::make_shared<MeasuringReport>();
   options.progress = [report](const engine::MeasuringProgress& at) { report->update(at); };
   options.finished = [report](const engine::Measured& measured) { report->finish(measured); };
+  options.mixed_processors = [](int sorts) {
+    fmt::print(stderr, "the ranks run on {} sorts of processors: kernels that all of them have are chosen for all\n",
+               sorts);
+  };
   options.forgotten = [path = options.cache_path] {
     fmt::print(stderr,
                "warning: cannot write '{}', so the next run measures again; set ORTHANT_CACHE to a file that can be "

@@ -40,10 +40,10 @@ void Comm::join_groups(std::vector<CollectiveGroup> groups) {
   if (!groups.empty()) fail(Exit::internal, "these ranks have no collectives; please report this");
 }
 
-void Comm::advance() {
+void Comm::advance(const Transfer* waited) {
   // One that ends leaves the list, and another takes its place.
   for (std::size_t i = 0; i < in_flight_.size();) {
-    if (!in_flight_[i]->test()) ++i;
+    if (&in_flight_[i]->current() == waited || !in_flight_[i]->test()) ++i;
   }
 }
 

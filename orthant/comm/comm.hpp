@@ -147,8 +147,8 @@ class Comm {
   /// Makes progress with messages in flight and starts the rounds that follow; called between compute steps.
   void progress();
   /// The part of it that starts rounds. A rank that waits for one transfer must do so for the others, or it could keep
-  /// the rank that it waits for waiting.
-  void advance();
+  /// the rank that it waits for waiting; `waited` is the one that it looks after itself.
+  void advance(const Transfer* waited = nullptr);
   /// What bound messages have sent so far, by kind. A message is counted when it is started.
   [[nodiscard]] virtual std::map<std::string, Traffic> traffic() const = 0;
 

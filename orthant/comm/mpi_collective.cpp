@@ -29,6 +29,7 @@ void MpiCollective::start() {
   if (request_ != MPI_REQUEST_NULL || waits_for_turn_)
     fail(Exit::internal, "{}: a collective is started that is in flight; please report this", setting_.kind);
   waits_for_turn_ = true;
+  ++*setting_.in_flight;
   call_mpi();
 }
 
@@ -60,15 +61,17 @@ bool MpiCollective::call_mpi() {
 
 bool MpiCollective::test() {
   if (!call_mpi()) return false;
-  int done = 1;
-  if (request_ != MPI_REQUEST_NULL) check_mpi(MPI_Test(&request_, &done, MPI_STATUS_IGNORE), "MPI_Test");
+  if (request_ == MPI_REQUEST_NULL) return true;
+  int done = 0;
+  check_mpi(MPI_Test(&request_, &done, MPI_STATUS_IGNORE), "MPI_Test");
+  if (done != 0) --*setting_.in_flight;
   return done != 0;
 }
 
 void MpiCollective::wait() {
   if (test()) return;
   const Waiting waiting(setting_.watchdog, setting_.kind, this);
-  while (!test()) setting_.owner->advance();
+  while (!test()) setting_.owner->advance(this);
 }
 
 std::string MpiCollective::outstanding() const {

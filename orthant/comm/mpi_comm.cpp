@@ -94,6 +94,7 @@ MpiTransfer::Setting MpiComm::setting(MPI_Comm comm, const char* kind) {
           .kind = kind,
           .traffic = &traffic_[kind],
           .watchdog = watchdog_,
+          .in_flight = &transfers_in_flight_,
           .owner = this};
 }
 
@@ -144,12 +145,17 @@ void MpiComm::map(int peer, const SharedPages::Place& place, std::span<std::byte
 }
 
 void MpiComm::make_progress() {
+  // Without messages in flight there is nothing to move. Where ranks share processors, a call would even give this one
+  // away.
+  if (transfers_in_flight_ == 0) return;
   // Any call that looks for messages makes progress with all of them.
   int found = 0;
   check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, blocking_, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
 }
 
-std::unique_ptr<Vote> MpiComm::make_vote() { return std::make_unique<MpiVote>(blocking_, watchdog_); }
+std::unique_ptr<Vote> MpiComm::make_vote() {
+  return std::make_unique<MpiVote>(blocking_, watchdog_, &transfers_in_flight_);
+}
 
 void MpiComm::broadcast(std::span<std::byte> bytes, int root) {
   check_root(*this, root, "broadcast");

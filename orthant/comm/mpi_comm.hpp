@@ -69,6 +69,7 @@ class MpiComm final : public Comm {
   MPI_Comm blocking_ = MPI_COMM_NULL;  ///< carries all other messages, which must not match transfers
   std::vector<Neighbour> neighbours_;  ///< the ranks that share memory, including this one; empty if none do
   std::vector<int> ranks_per_machine_;
+  int transfers_in_flight_ = 0;
   struct JoinedGroup {
     MPI_Comm comm = MPI_COMM_NULL;
     std::unique_ptr<CollectiveTurns> turns = std::make_unique<CollectiveTurns>();

@@ -68,6 +68,7 @@ void MpiTransfer::start() {
   if (requests_.empty()) return;
   for (std::atomic<bool>& done : done_) done.store(false, std::memory_order_relaxed);
   active_ = static_cast<int>(requests_.size());
+  ++*setting_.in_flight;
   check_mpi(MPI_Startall(active_, requests_.data()), "MPI_Startall");
   setting_.traffic->messages += per_start_.messages;
   setting_.traffic->bytes += per_start_.bytes;
@@ -88,6 +89,7 @@ bool MpiTransfer::test() {
     complete(indices_[static_cast<std::size_t>(i)], status);
   }
   active_ -= count;
+  if (active_ == 0) --*setting_.in_flight;
   return active_ == 0;
 }
 
@@ -110,7 +112,7 @@ void MpiTransfer::refuse(const Piece& piece, std::int64_t bytes) const {
 void MpiTransfer::wait() {
   if (test()) return;
   const Waiting waiting(setting_.watchdog, setting_.kind, this);
-  while (!test()) setting_.owner->advance();
+  while (!test()) setting_.owner->advance(this);
 }
 
 std::string MpiTransfer::outstanding() const {

@@ -18,7 +18,8 @@ class MpiTransfer final : public Transfer {
     const char* kind;
     Traffic* traffic;  ///< must outlive the transfer
     Watchdog* watchdog;
-    Comm* owner;  ///< whose other transfers move along while this one is waited for
+    int* in_flight;  ///< how many transfers of the rank are; must outlive the transfer
+    Comm* owner;     ///< whose other transfers move along while this one is waited for
   };
 
   MpiTransfer(const Setting& setting, std::span<const Message> sends, std::span<const Message> receives);

@@ -6,8 +6,8 @@
 
 namespace orthant::comm {
 
-MpiVote::MpiVote(MPI_Comm comm, Watchdog* watchdog)
-    : comm_(comm), watchdog_(watchdog), ballot_(std::make_unique<Ballot>()) {}
+MpiVote::MpiVote(MPI_Comm comm, Watchdog* watchdog, int* in_flight)
+    : comm_(comm), watchdog_(watchdog), in_flight_(in_flight), ballot_(std::make_unique<Ballot>()) {}
 
 MpiVote::~MpiVote() {
   // A collective operation cannot be withdrawn. If one is in flight, this rank has failed and the job is about to end;
@@ -20,11 +20,13 @@ void MpiVote::start(bool mine) {
     base::fail(base::Exit::internal, "a vote is started before the last one is counted; please report this");
   ballot_->mine = mine ? 1 : 0;
   check_mpi(MPI_Iallreduce(&ballot_->mine, &ballot_->any, 1, MPI_INT, MPI_MAX, comm_, &request_), "MPI_Iallreduce");
+  ++*in_flight_;
 }
 
 bool MpiVote::result() {
   const Waiting waiting(watchdog_, "a vote of all ranks");
   check_mpi(MPI_Wait(&request_, MPI_STATUS_IGNORE), "MPI_Wait");
+  --*in_flight_;
   return ballot_->any != 0;
 }
 

@@ -9,7 +9,7 @@ namespace orthant::comm {
 /// Votes by MPI_Iallreduce, which any call that makes progress with messages moves along.
 class MpiVote final : public Vote {
  public:
-  MpiVote(MPI_Comm comm, Watchdog* watchdog);
+  MpiVote(MPI_Comm comm, Watchdog* watchdog, int* in_flight);
   ~MpiVote() override;
 
   void start(bool mine) override;
@@ -23,6 +23,7 @@ class MpiVote final : public Vote {
 
   MPI_Comm comm_;
   Watchdog* watchdog_;
+  int* in_flight_;  ///< what makes the rank's polls call MPI
   std::unique_ptr<Ballot> ballot_;
   MPI_Request request_ = MPI_REQUEST_NULL;
 };

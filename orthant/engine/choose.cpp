@@ -36,9 +36,9 @@ void add_lines(Choices& choices, const std::string& text) {
   }
 }
 
-/// Collective. The choices of all ranks; where they differ, the lowest rank's.
-Choices agreed(comm::Comm& comm, const Choices& mine) {
-  const std::string lines = to_lines(mine);
+/// Collective. The choices of all ranks that speak; where they differ, the lowest rank's.
+Choices agreed(comm::Comm& comm, const Choices& mine, bool speaks) {
+  const std::string lines = speaks ? to_lines(mine) : "";
   Choices all;
   for (const std::vector<char>& part : comm::gather(comm, std::span(lines), 0))
     add_lines(all, std::string(part.begin(), part.end()));
@@ -73,7 +73,7 @@ FastestAlgorithms find_fastest(const schedule::Schedule& schedule, comm::Comm& c
   }
   const Choices mine = measuring.run(missing);
   Measured result{.seconds = measuring.seconds()};
-  Choices measured = agreed(comm, mine);
+  Choices measured = agreed(comm, mine, options.speaks);
   result.left_tasks = static_cast<int>(
       std::erase_if(measured, [](const auto& entry) { return entry.second.algorithm == Algorithm::automatic; }));
   result.tasks = static_cast<int>(measured.size());

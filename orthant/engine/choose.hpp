@@ -41,6 +41,9 @@ struct ChooseOptions {
   /// Called on every rank that measures: before and after every convolution.
   std::function<void(const MeasuringProgress&)> progress = [](const MeasuringProgress&) {};
   std::function<void()> forgotten = [] {};  ///< called on rank 0 if the cache cannot be written
+  /// Called on rank 0 if the ranks run on so many sorts of processors, which then share one choice for each task.
+  std::function<void(int)> mixed_processors = [](int) {};
+  bool speaks = true;  ///< false: a rank below this one has the same tasks on the same processor, and speaks for both
   /// Called on every rank when all is measured, or known from earlier runs.
   std::function<void(const Measured&)> finished = [](const Measured&) {};
   /// How time is told and a kernel's run is timed. Tests have times of their own, and run nothing.

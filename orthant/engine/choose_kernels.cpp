@@ -1,13 +1,17 @@
 #include "orthant/engine/choose_kernels.hpp"
 
 #include "orthant/base/format.hpp"
+#include "orthant/base/random.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/engine/memory.hpp"
 #include "orthant/engine/task_key.hpp"
 #include "orthant/kernels/conv.hpp"
+#include "orthant/schedule/classes.hpp"
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <set>
 #include <sstream>
 #include <tuple>
 
@@ -154,15 +158,37 @@ std::map<std::pair<int, Pass>, std::vector<Convolution>> gather_convolutions(com
   return all;
 }
 
+/// Collective. Ranks of one class with equal processors and as many threads have the same tasks, and would say the same
+/// of them: only the first of these speaks, so that rank 0 hears from few, however many there are.
+void find_speakers(const schedule::Classes& classes, comm::Comm& comm, ChooseOptions& options) {
+  struct Identity {
+    std::uint64_t processor = 0;
+    std::int32_t rank_class = 0, threads = 0;
+    auto operator<=>(const Identity&) const = default;
+  };
+  std::uint64_t processor = 0;
+  for (const char letter : machine_key()) processor = base::keyed(processor, static_cast<unsigned char>(letter));
+  const Identity mine{processor, classes.of(comm.rank()), options.threads};
+  const std::vector<Identity> all = comm::all_gather(comm, mine);
+  options.speaks = std::find(all.begin(), all.end(), mine) - all.begin() == comm.rank();
+  std::set<std::uint64_t> processors;
+  for (const Identity& one : all) processors.insert(one.processor);
+  if (processors.size() > 1 && comm.rank() == 0) options.mixed_processors(static_cast<int>(processors.size()));
+}
+
 }  // namespace
 
 plan::Plan choose_kernels(const model::Graph& graph, plan::Plan plan, const schedule::LowerOptions& lowering,
-                          comm::Comm& comm, const ChooseOptions& options) {
+                          comm::Comm& comm, const ChooseOptions& asked) {
+  ChooseOptions options = asked;
   const bool measure = options.measure && options.preferred == Algorithm::automatic;
   if (options.preferred != Algorithm::automatic) {
     for (plan::NodePlan& node : plan.nodes) node.kernels = {};
   }
-  const auto schedule = comm::agree(comm, [&] { return schedule::lower(graph, plan, comm.rank(), lowering); });
+  const auto analysis =
+      comm::agree(comm, [&] { return std::make_unique<schedule::Analysis>(graph, plan, lowering.input_gradient); });
+  find_speakers(schedule::Classes(*analysis, lowering), comm, options);
+  const auto schedule = comm::agree(comm, [&] { return schedule::lower(*analysis, comm.rank(), lowering); });
   const auto mine = comm::agree(comm, [&] {
     // What cannot run is refused before kernels are made for it.
     check_arena(schedule::place(schedule));
@@ -171,7 +197,7 @@ plan::Plan choose_kernels(const model::Graph& graph, plan::Plan plan, const sche
     return convolutions;
   });
   const Choices fastest = measure ? find_fastest(schedule, comm, options).choices : Choices{};
-  const auto all = gather_convolutions(comm, mine);
+  const auto all = gather_convolutions(comm, options.speaks ? mine : std::vector<Convolution>{});
   const std::string chosen = comm::on_root(comm, [&] {
     for (const auto& [identity, convolutions] : all) {
       plan::KernelChoice& choice = plan.nodes[static_cast<std::size_t>(identity.first)].kernels[identity.second];

@@ -1,6 +1,7 @@
 #include "orthant/engine/session.hpp"
 
 #include "orthant/base/checked.hpp"
+#include "orthant/base/error.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/engine/choose_kernels.hpp"
 #include "orthant/engine/kernel_needs.hpp"
@@ -41,21 +42,51 @@ bool shares_memory(const comm::Comm& comm, const plan::Machines& machines) {
   return true;
 }
 
+/// Refuses a step with more exchanges than MPI has tags for.
+void check_tags(const schedule::Schedule& schedule, const comm::Comm& comm) {
+  int largest = 0;
+  for (const schedule::Exchange& exchange : schedule.exchanges) largest = std::max(largest, exchange.tag);
+  if (largest <= comm.largest_tag()) return;
+  base::fail(base::Exit::does_not_fit,
+             "the step needs message tags up to {}, but this MPI has them up to {}; use fewer micro-batches", largest,
+             comm.largest_tag());
+}
+
+/// The arena, in which common weights are there once for all ranks of the machine, and what MPI keeps for each message
+/// that is bound to memory.
+MemoryNeed need_of(const schedule::Schedule& schedule, const schedule::Placement& placement, std::int64_t other_bytes) {
+  constexpr std::int64_t request_bytes = 900;
+  std::int64_t requests = 0;
+  for (const schedule::Exchange& exchange : schedule.exchanges)
+    schedule::for_each_message(exchange, [&](const schedule::Message&, bool /*is_receive*/) { ++requests; });
+  MemoryNeed need{.bytes = base::checked_add(base::checked_add(placement.arena_bytes, other_bytes),
+                                             base::checked_mul(requests, request_bytes))};
+  for (const schedule::Bucket& bucket : schedule.buckets) {
+    if (!bucket.common.empty())
+      need.common_bytes += schedule::whole_pages(schedule.buffers[static_cast<std::size_t>(bucket.value)].bytes);
+  }
+  return need;
+}
+
 }  // namespace
 
 Session::Session(model::Graph graph, const plan::Plan& plan, comm::Comm& comm, const SessionOptions& options)
     : graph_(std::move(graph)), comm_(&comm), plan_(with_kernels(graph_, plan, comm, options)) {
-  const auto check = [&](const schedule::Placement& placement) {
-    options.before_allocation(placement);
-    check_memory(base::checked_add(placement.arena_bytes, options.other_bytes));
-  };
-  engine_ = comm::agree(comm, [&] {
+  schedule::Placement placement;
+  auto schedule = comm::agree(comm, [&] {
     schedule::LowerOptions lowering = options.lowering;
     lowering.needs = kernel_needs(options.threads);
     lowering.machines = machines_of(comm, plan_.exchanges.most_ranks_per_machine);
     lowering.shares_memory = shares_memory(comm, lowering.machines);
-    return std::make_unique<Engine>(schedule::lower(graph_, plan_, comm.rank(), lowering), comm,
-                                    EngineOptions{.threads = options.threads, .before_allocation = check});
+    schedule::Schedule made = schedule::lower(graph_, plan_, comm.rank(), lowering);
+    check_tags(made, comm);
+    placement = schedule::place(made);
+    options.before_allocation(placement);
+    return made;
+  });
+  check_machine_memory(comm, need_of(schedule, placement, options.other_bytes));
+  engine_ = comm::agree(comm, [&] {
+    return std::make_unique<Engine>(std::move(schedule), comm, EngineOptions{.threads = options.threads});
   });
 }
 

@@ -34,7 +34,7 @@ std::vector<Split> splits_of(int owners, int owner) {
 
 class Builder {
  public:
-  explicit Builder(const BucketExchange& exchange) : exchange_(exchange) {}
+  explicit Builder(const BucketExchange& exchange) : exchange_(exchange) { rounds_.reserve(16); }
 
   [[nodiscard]] const Levels& levels() const { return exchange_.levels; }
   [[nodiscard]] int place() const { return levels().inside_place; }

@@ -8,28 +8,33 @@ constexpr auto float64 = model::ItemType::float64;
 /// Builds rounds one after the other. The sum so far is in a slot that is chosen by the round that reads it.
 class Builder {
  public:
-  Builder(std::int64_t count, int slots, int result) : count_(count), buffer_(slots), result_(result) {}
+  Builder(std::int64_t count, int slots, int result) : count_(count), buffer_(slots), result_(result) {
+    rounds_.reserve(16);  // more than almost all groups need
+  }
 
-  /// All members send theirs to all: each of them adds the same numbers in the order of members.
-  void exchange(const std::vector<int>& members, int place) {
-    const int room = open(static_cast<int>(members.size()), place);
-    Round round;
-    for (int i = 0; i < static_cast<int>(members.size()); ++i) {
+  /// `size` members, every `stride`th from `first` on, send theirs to all: each of them adds the same numbers in the
+  /// order of members.
+  void exchange(const std::vector<int>& members, int first, int stride, int size, int place) {
+    const int room = open(size, place);
+    Round& round = rounds_.emplace_back();
+    round.sends.reserve(static_cast<std::size_t>(size) - 1);
+    round.receives.reserve(static_cast<std::size_t>(size) - 1);
+    for (int i = 0; i < size; ++i) {
       if (i == place) continue;
-      const int peer = members[static_cast<std::size_t>(i)];
+      const int peer = members[static_cast<std::size_t>(first + i * stride)];
       round.sends.push_back(message(peer, slot(room + place)));
       round.receives.push_back(message(peer, slot(room + i)));
     }
-    close(std::move(round), room, static_cast<int>(members.size()));
+    close(room, size);
   }
 
   /// What `peers` have is added to what this rank has.
   void take(const std::vector<int>& peers) {
     const int room = open(1 + static_cast<int>(peers.size()), 0);
-    Round round;
+    Round& round = rounds_.emplace_back();
     for (int i = 0; i < static_cast<int>(peers.size()); ++i)
       round.receives.push_back(message(peers[static_cast<std::size_t>(i)], slot(room + 1 + i)));
-    close(std::move(round), room, 1 + static_cast<int>(peers.size()));
+    close(room, 1 + static_cast<int>(peers.size()));
   }
 
   /// This rank's sum goes to `peer`, who will send the result.
@@ -81,8 +86,7 @@ class Builder {
   }
 
   /// The round adds up its room; where to, the next one says.
-  void close(Round round, int room, int size) {
-    rounds_.push_back(std::move(round));
+  void close(int room, int size) {
     waiting_room_ = room;
     waiting_size_ = size;
   }
@@ -92,6 +96,7 @@ class Builder {
     if (waiting_collective_ >= 0) {
       rounds_[static_cast<std::size_t>(waiting_collective_)].collective->dst = place;
     } else if (waiting_size_ > 0) {
+      rounds_.back().combinations.reserve(static_cast<std::size_t>(waiting_size_));
       for (int i = 0; i < waiting_size_; ++i) {
         rounds_.back().combinations.push_back(
             {.dst = place, .src = slot(waiting_room_ + i), .count = count_, .type = float64, .accumulate = i > 0});
@@ -116,14 +121,28 @@ std::vector<int> every(const std::vector<int>& list, int first, int step) {
   return some;
 }
 
+/// The sizes of the groups that exchange in each round. Messages of one round travel together, so rounds of four are
+/// shorter than twice two; but the number of messages stays small in groups of any size.
+std::vector<int> round_sizes(int smooth) {
+  constexpr int most_messages = 13;
+  std::vector<int> sizes = factors_of(smooth);
+  int messages = 0;
+  for (const int size : sizes) messages += size - 1;
+  for (std::size_t i = 0; i + 1 < sizes.size() && messages < most_messages; ++i) {
+    if (sizes[i] != 2 || sizes[i + 1] != 2) continue;
+    sizes[i] = 4;
+    sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    ++messages;
+  }
+  return sizes;
+}
+
 /// Doubling over the factors of `smooth` members: after each round the members of a larger block have the same sum.
 void double_up(Builder& builder, const std::vector<int>& members, int place, int smooth) {
   int block = 1;
-  for (const int factor : factors_of(smooth)) {
+  for (const int factor : round_sizes(smooth)) {
     const int digit = place / block % factor;
-    std::vector<int> peers;
-    for (int i = 0; i < factor; ++i) peers.push_back(members[static_cast<std::size_t>(place + (i - digit) * block)]);
-    builder.exchange(peers, digit);
+    builder.exchange(members, place - digit * block, block, factor, digit);
     block *= factor;
   }
 }
@@ -147,7 +166,7 @@ SumRounds sum_rounds(const Levels& levels, const plan::GroupForm& form, std::int
   const std::vector<int> leaning = every(levels.inside, levels.inside_place + inside_parts, inside_parts);
   if (!leaning.empty()) builder.take(leaning);
   if (is_direct && inside_parts > 1) {
-    builder.exchange({levels.inside.begin(), levels.inside.begin() + inside_parts}, levels.inside_place);
+    builder.exchange(levels.inside, 0, 1, inside_parts, levels.inside_place);
   } else {
     double_up(builder, levels.inside, levels.inside_place, inside_parts);
   }
@@ -155,7 +174,7 @@ SumRounds sum_rounds(const Levels& levels, const plan::GroupForm& form, std::int
   const int machine_count = static_cast<int>(levels.across.size());
   const plan::Form across_form = form.of(machine_count);
   if (machine_count > 1 && across_form == plan::Form::direct) {
-    builder.exchange(levels.across, levels.across_place);
+    builder.exchange(levels.across, 0, 1, machine_count, levels.across_place);
     builder.end();
   } else if (machine_count > 1 && across_form == plan::Form::mpi) {
     builder.call_mpi(levels.across);

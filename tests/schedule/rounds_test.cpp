@@ -1,0 +1,73 @@
+// How many rounds, messages and bytes exchanges of large groups have.
+#include "orthant/schedule/bucket_rounds.hpp"
+#include "orthant/schedule/sum_rounds.hpp"
+
+#include <gtest/gtest.h>
+
+namespace orthant::schedule {
+namespace {
+
+using plan::Form;
+using plan::GroupForm;
+
+tensor::RankGroup all_of(int ranks) { return {{.global = {ranks, 1, 1, 1, 1}, .grid = {.n = ranks}}, 0, {}}; }
+
+Levels levels(int ranks, int rank, int per_machine = 1) {
+  return levels_of(all_of(ranks), rank, plan::Machines::alike(ranks, per_machine), true);
+}
+
+Volume volume_of(std::vector<Round> rounds) { return sent(Exchange{.name = "", .rounds = std::move(rounds)}); }
+
+TEST(SumRounds, GrowWithTheLogarithmOfTheGroup) {
+  const GroupForm recursive{.form = Form::recursive, .direct_up_to = 0};
+  for (const int ranks : {2, 8, 64, 2048}) {
+    const SumRounds sum = sum_rounds(levels(ranks, ranks / 2), recursive, 16, 0, 1);
+    int rounds = 0;
+    while ((1 << rounds) < ranks) ++rounds;
+    EXPECT_EQ(sum.rounds.size(), static_cast<std::size_t>(rounds));
+    EXPECT_EQ(volume_of(sum.rounds), (Volume{rounds, rounds * 16 * 8}));
+  }
+}
+
+TEST(SumRounds, OfAnyGroupTakeFewMessages) {
+  const GroupForm recursive{.form = Form::recursive, .direct_up_to = 0};
+  for (const int ranks : {3, 5, 7, 11, 13, 97, 1009, 2047}) {
+    for (const int rank : {0, 1, ranks / 2, ranks - 1}) {
+      const SumRounds sum = sum_rounds(levels(ranks, rank), recursive, 1, 0, 1);
+      EXPECT_LE(volume_of(sum.rounds).messages, 20) << ranks << " ranks, rank " << rank;
+    }
+  }
+}
+
+/// Halving and doubling move twice the bucket but for a share of one owner.
+TEST(BucketRounds, MoveNoMoreThanTheyMust) {
+  const GroupForm recursive{.form = Form::recursive, .direct_up_to = 0};
+  for (const int ranks : {2, 6, 12, 64, 2048}) {
+    const Levels own = levels(ranks, ranks - 1);
+    const BucketParts parts = parts_of_bucket(own, recursive, 1 << 20, 16);
+    const BucketExchange exchange{.levels = own, .form = recursive, .parts = parts, .buffer = 0, .staging = 1};
+    const std::int64_t least = parts.items() / ranks * (ranks - 1) * 4;
+    EXPECT_EQ(volume_of(reduce_rounds(exchange, true).rounds).bytes, least);
+    EXPECT_EQ(volume_of(spread_rounds(exchange).rounds).bytes, least);
+    EXPECT_LE(parts.items(), (1 << 20) + 16 * ranks);
+  }
+}
+
+/// In two levels every rank sends to other machines what its region needs, 1/k of what it would send in one.
+TEST(BucketRounds, OfTwoLevelsSendLessBetweenMachines) {
+  const GroupForm recursive{.form = Form::recursive, .direct_up_to = 0};
+  const int ranks = 16;
+  const int together = 4;
+  const Levels own = levels(ranks, 5, together);
+  const BucketParts parts = parts_of_bucket(own, recursive, 1 << 20, 16);
+  const BucketExchange exchange{.levels = own, .form = recursive, .parts = parts, .buffer = 0, .staging = 1};
+  std::int64_t between = 0;
+  for (const Round& round : reduce_rounds(exchange, true).rounds) {
+    for (const Message& message : round.sends)
+      if (message.peer / together != 5 / together) between += message.bytes;
+  }
+  EXPECT_EQ(between, (std::int64_t{1} << 20) * 4 / together * 3 / 4);
+}
+
+}  // namespace
+}  // namespace orthant::schedule
