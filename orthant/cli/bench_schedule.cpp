@@ -20,8 +20,8 @@ namespace {
 using base::Json;
 using schedule::Kind;
 
-constexpr std::array all_kinds{Kind::halo,     Kind::gather,  Kind::redistribution, Kind::gradient,
-                               Kind::weights, Kind::statistics, Kind::loss};
+constexpr std::array all_kinds{Kind::halo,       Kind::gather, Kind::redistribution, Kind::gradient, Kind::weights,
+                               Kind::statistics, Kind::loss};
 
 struct BenchScheduleArguments {
   NetworkArguments network;

@@ -73,7 +73,8 @@ FastestAlgorithms find_fastest(const schedule::Schedule& schedule, comm::Comm& c
   }
   const Choices mine = measuring.run(missing);
   Measured result{.seconds = measuring.seconds()};
-  Choices measured = agreed(comm, mine, options.speaks);
+  // Ranks of the first machine speak, too: one of them may have had time for what another had not.
+  Choices measured = agreed(comm, mine, options.speaks || comm.sharing_ranks().front() == 0);
   result.left_tasks = static_cast<int>(
       std::erase_if(measured, [](const auto& entry) { return entry.second.algorithm == Algorithm::automatic; }));
   result.tasks = static_cast<int>(measured.size());

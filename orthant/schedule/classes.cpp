@@ -29,9 +29,7 @@ struct Parts {
   int first_rank = 0;
   int stage = 0;
 
-  [[nodiscard]] auto key() const {
-    return std::tuple(grid.n, grid.c, grid.d, grid.h, grid.w, first_rank, stage);
-  }
+  [[nodiscard]] auto key() const { return std::tuple(grid.n, grid.c, grid.d, grid.h, grid.w, first_rank, stage); }
   bool operator<(const Parts& other) const { return key() < other.key(); }
 };
 
@@ -43,9 +41,7 @@ struct Marks {
     for (const Dim dim : tensor::all_dims)
       of[static_cast<std::size_t>(dim)].assign(static_cast<std::size_t>(grid[dim]), Hash{1});
   }
-  Hash& at(Dim dim, int coordinate) {
-    return of[static_cast<std::size_t>(dim)][static_cast<std::size_t>(coordinate)];
-  }
+  Hash& at(Dim dim, int coordinate) { return of[static_cast<std::size_t>(dim)][static_cast<std::size_t>(coordinate)]; }
 };
 
 std::vector<Range> wanted_along(const tensor::Demand& demand, Dim dim, int coordinate) {
@@ -204,7 +200,8 @@ class Search {
     const tensor::Distribution dst = plan::distribution(analysis_.plan(), analysis_.graph(), node);
     mark_group(dst, {Dim::c});
     const bool normalises = model::traits_of(at(analysis_.graph().nodes, node).op).batch_statistics;
-    if (normalises && analysis_.planned(node).statistics == plan::Statistics::spatial) mark_group(dst, {Dim::n, Dim::c});
+    if (normalises && analysis_.planned(node).statistics == plan::Statistics::spatial)
+      mark_group(dst, {Dim::n, Dim::c});
   }
 
   /// What a rank does in the exchanges of its group depends on its place there.

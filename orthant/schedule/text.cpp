@@ -164,8 +164,8 @@ std::string to_class_text(const Schedule& schedule) {
     text += "\n";
   }
   for (const Buffer& buffer : schedule.buffers) {
-    text += fmt::format("buffer {} bytes {} inside {} {}{}{} steps {} to {}\n", buffer.name, buffer.bytes, buffer.inside,
-                        buffer.persistent ? "persistent " : "", buffer.shared ? "shared " : "",
+    text += fmt::format("buffer {} bytes {} inside {} {}{}{} steps {} to {}\n", buffer.name, buffer.bytes,
+                        buffer.inside, buffer.persistent ? "persistent " : "", buffer.shared ? "shared " : "",
                         buffer.keeper >= 0 ? "kept" : "", buffer.first_step, buffer.last_step);
   }
   return text;

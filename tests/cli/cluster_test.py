@@ -157,9 +157,14 @@ class Results(ClusterTest):
                                                  "--hosts", HOSTS, *arguments))
         return result["bytes_sent"], result["bytes_announced"]
 
-    def test_bytes_of_a_step_are_counted(self):
-        sent, _ = self.bytes_of_step("n4")
-        self.assertGreater(sent, 0)
+    def test_hosts_have_weights_in_common_and_send_half_as_much_to_each_other(self):
+        """In one level a rank sends three quarters of the weights twice, two thirds of it to the other host; in two levels,
+        where nothing moves inside a host, a quarter of them twice."""
+        flat, flat_announced = self.bytes_of_step("n4", "--levels", 1)
+        sent, announced = self.bytes_of_step("n4")
+        self.assertEqual(flat_announced, 0)
+        self.assertGreater(announced, 0)
+        self.assertAlmostEqual(sent / (flat * 2 / 3), 0.5, delta=0.02)
 
     def test_ranks_fill_hosts_in_order_and_have_processors_of_their_own(self):
         """Slots that nobody needs stay empty, and OMP_NUM_THREADS counts for ranks that are there, not for new ones."""

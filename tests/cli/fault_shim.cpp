@@ -62,6 +62,12 @@ int MPI_Iallreduce(const void* sent, void* received, int count, MPI_Datatype typ
   return PMPI_Iallreduce(sent, received, count, type, op, comm, request);
 }
 
+int MPI_Ireduce_scatter_block(const void* sent, void* received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                              MPI_Request* request) {
+  if (fails_in("MPI_Ireduce_scatter_block")) return MPI_ERR_OTHER;
+  return PMPI_Ireduce_scatter_block(sent, received, count, type, op, comm, request);
+}
+
 ssize_t pread(int file, void* into, std::size_t bytes, off_t offset) {
   using Function = ssize_t (*)(int, void*, std::size_t, off_t);
   static const auto next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "pread"));

@@ -125,6 +125,25 @@ class Faults(ProgramTest):
                     with self.subTest(phase=phase, fault=fault, rank=rank):
                         self.expect_end(rank, phase, fault, places[rank][phase])
 
+    def test_job_ends_in_every_form_of_exchange(self):
+        """Calls somewhere in the first steps: inside rounds, and MPI's own collectives."""
+        calls = {"direct": ("MPI_Startall", 60), "recursive": ("MPI_Startall", 60), "ring": ("MPI_Startall", 60),
+                 "mpi": ("MPI_Ireduce_scatter_block", 3)}
+        for i, (form, (call, number)) in enumerate(calls.items()):
+            for f, fault in enumerate(FAULTS):
+                if not ALL and f != i:
+                    continue
+                with self.subTest(form=form, fault=fault):
+                    rank = i % RANKS
+                    seconds = self.patience() if fault == "stop" else None
+                    found, text = self.run_job(f"{form}-{fault}", "--exchange", form, "--most-ranks-per-machine", "1",
+                                               fault=f"{rank} {call} {number} {fault}", watchdog_seconds=seconds)
+                    errors = [line for line in text.splitlines() if line.startswith("error: ")]
+                    code, message = {"error": (74, rf"rank {rank}: .*{call}"), "exit": (3, rf"rank {rank} \(pid"),
+                                     "kill": (137, rf"rank {rank} \(pid"), "stop": (86, rf"rank {rank} \(pid \d+\) is stopped")}[fault]
+                    self.assertEqual((found, len(errors)), (code, 1), text)
+                    self.assertRegex(errors[0], message)
+
     def test_signal_to_one_rank_stops_all_after_the_same_step(self):
         command = [PROGRAM, "train", "run.yaml", "output=out", "steps=1000000", "save_every=0", "--grid", f"d{RANKS}", "--threads", "1"]
         metrics = self.folder / "out/metrics.csv"
