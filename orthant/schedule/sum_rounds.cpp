@@ -66,6 +66,13 @@ class Builder {
     rounds_.push_back(std::move(round));
   }
 
+  /// That the rounds so far send.
+  [[nodiscard]] int messages() const {
+    std::size_t count = 0;
+    for (const Round& round : rounds_) count += round.sends.size();
+    return static_cast<int>(count);
+  }
+
   void receive_result(int peer) { rounds_.push_back({.receives = {message(peer, {result_, 0})}}); }
 
   SumRounds take_all() { return {.slots = slots_, .own_slot = own_slot_, .rounds = std::move(rounds_)}; }
@@ -121,14 +128,16 @@ std::vector<int> every(const std::vector<int>& list, int first, int step) {
   return some;
 }
 
+/// Of a rank in one exchange, unless even rounds of two take more.
+constexpr int most_messages = 13;
+
 /// The sizes of the groups that exchange in each round. Messages of one round travel together, so rounds of four are
 /// shorter than twice two; but the number of messages stays small in groups of any size.
-std::vector<int> round_sizes(int smooth) {
-  constexpr int most_messages = 13;
+std::vector<int> round_sizes(int smooth, int most) {
   std::vector<int> sizes = factors_of(smooth);
   int messages = 0;
   for (const int size : sizes) messages += size - 1;
-  for (std::size_t i = 0; i + 1 < sizes.size() && messages < most_messages; ++i) {
+  for (std::size_t i = 0; i + 1 < sizes.size() && messages < most; ++i) {
     if (sizes[i] != 2 || sizes[i + 1] != 2) continue;
     sizes[i] = 4;
     sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(i) + 1);
@@ -140,7 +149,7 @@ std::vector<int> round_sizes(int smooth) {
 /// Doubling over the factors of `smooth` members: after each round the members of a larger block have the same sum.
 void double_up(Builder& builder, const std::vector<int>& members, int place, int smooth) {
   int block = 1;
-  for (const int factor : round_sizes(smooth)) {
+  for (const int factor : round_sizes(smooth, most_messages - builder.messages())) {
     const int digit = place / block % factor;
     builder.exchange(members, place - digit * block, block, factor, digit);
     block *= factor;

@@ -67,6 +67,27 @@ TEST(Session, BuffersAreReadAndWrittenAsCopies) {
   EXPECT_EQ(parameter(session, 0)[0], 0);
 }
 
+TEST(Session, RefusesMoreExchangesThanThereAreTagsBeforeItAllocates) {
+  const model::Graph graph = two_layers();
+  const plan::Plan plan = plan::make_plan(graph, "data", 2);
+  const auto body = [&](comm::Comm& comm) {
+    bool allocates = false;
+    engine::SessionOptions options;
+    options.before_allocation = [&](const schedule::Placement&) { allocates = true; };
+    try {
+      const engine::Session session(graph, plan, comm, options);
+      ADD_FAILURE() << "nothing is refused";
+    } catch (const comm::CollectiveError& error) {
+      EXPECT_EQ(error.code(), base::Exit::does_not_fit);
+      EXPECT_NE(std::string(error.what()).find("but this MPI has them up to 10; use fewer micro-batches"),
+                std::string::npos)
+          << error.what();
+    }
+    EXPECT_FALSE(allocates);
+  };
+  run_threads(2, body, {.largest_tag = 10});
+}
+
 TEST(Session, AllRanksRefuseTheSame) {
   const model::Graph graph = two_layers();
   plan::Plan wrong = plan::make_plan(graph, plan::parse_grid("d2"));
