@@ -41,10 +41,20 @@ void settle_scratch(schedule::Step& step, std::int64_t needed_bytes) {
   }
 }
 
+comm::Collective::Operation operation_of(schedule::Collective::Operation operation) {
+  using Theirs = comm::Collective::Operation;
+  switch (operation) {
+    case schedule::Collective::Operation::all_reduce: return Theirs::all_reduce;
+    case schedule::Collective::Operation::reduce_scatter: return Theirs::reduce_scatter;
+    case schedule::Collective::Operation::all_gather: break;
+  }
+  return Theirs::all_gather;
+}
+
 }  // namespace
 
 Engine::Engine(schedule::Schedule schedule, comm::Comm& comm, const EngineOptions& options)
-    : schedule_(std::move(schedule)), comm_(comm) {
+    : schedule_(std::move(schedule)), comm_(comm), poll_([&comm] { comm.progress(); }) {
   assert((schedule::check(schedule_), true));
   for (schedule::Step& step : schedule_.steps) {
     primitives_.push_back(bind(step, options.threads));
@@ -99,7 +109,7 @@ comm::Round Engine::placed(const schedule::Round& round, int tag) const {
                                    .accumulate = one.accumulate});
   }
   if (const auto& one = round.collective) {
-    result.collective = comm::Collective{.operation = static_cast<comm::Collective::Operation>(one->operation),
+    result.collective = comm::Collective{.operation = operation_of(one->operation),
                                          .ranks = one->ranks,
                                          .src = address(one->src),
                                          .dst = address(one->dst),
@@ -143,6 +153,7 @@ void Engine::execute(std::size_t step, const kernels::Context& context) {
   const schedule::Step& work = schedule_.steps[step];
   if (primitives_[step]) {
     primitives_[step]->execute(context, arguments_[step], scratch_[step]);
+    poll_.rethrow();
   } else if (const auto* start = std::get_if<schedule::Start>(&work.work)) {
     transfers_[static_cast<std::size_t>(start->exchange)]->start();
   } else {
@@ -177,17 +188,24 @@ void Engine::execute_all(Execute execute_step) {
   add_up_losses();
 }
 
+kernels::Context Engine::polling(kernels::Context context) {
+  if (comm_.size() > 1) context.poll = &poll_;
+  return context;
+}
+
 void Engine::run(const kernels::Context& context) {
+  const kernels::Context own = polling(context);
   execute_all([&](std::size_t step) {
-    execute(step, context);
+    execute(step, own);
     poll(step);
   });
 }
 
 void Engine::run(const kernels::Context& context, Trace& trace) {
+  const kernels::Context own = polling(context);
   execute_all([&](std::size_t step) {
     const std::int64_t begin = now_ns();
-    execute(step, context);
+    execute(step, own);
     const std::int64_t end = now_ns();
     const bool polled = poll(step);
     trace.events.push_back(

@@ -59,6 +59,8 @@ class Engine {
   void connect();
   void execute(std::size_t step, const kernels::Context& context);
   bool poll(std::size_t step);
+  /// The context with which messages move along under long kernels.
+  kernels::Context polling(kernels::Context context);
   template <class Execute>
   void execute_all(Execute execute_step);
   void add_up_losses();
@@ -75,6 +77,7 @@ class Engine {
   bool connected_ = false;                     ///< to other ranks: before the first run
   std::vector<double> losses_;
   std::int64_t waited_ns_ = 0;
+  kernels::Poll poll_;  ///< under long kernels
 };
 
 }  // namespace orthant::engine

@@ -52,15 +52,15 @@ void check_tags(const schedule::Schedule& schedule, const comm::Comm& comm) {
              comm.largest_tag());
 }
 
-/// The arena, in which common weights are there once for all ranks of the machine, and what MPI keeps for each message
-/// that is bound to memory.
+/// The arena, in which common weights are there once for all ranks of the machine, what MPI keeps for each message that
+/// is bound to memory, and a little for kernels and MPI themselves.
 MemoryNeed need_of(const schedule::Schedule& schedule, const schedule::Placement& placement, std::int64_t other_bytes) {
-  constexpr std::int64_t request_bytes = 900;
+  constexpr std::int64_t request_bytes = 900, little_bytes = 16 << 20;
   std::int64_t requests = 0;
   for (const schedule::Exchange& exchange : schedule.exchanges)
     schedule::for_each_message(exchange, [&](const schedule::Message&, bool /*is_receive*/) { ++requests; });
   MemoryNeed need{.bytes = base::checked_add(base::checked_add(placement.arena_bytes, other_bytes),
-                                             base::checked_mul(requests, request_bytes))};
+                                             base::checked_mul(requests, request_bytes) + little_bytes)};
   for (const schedule::Bucket& bucket : schedule.buckets) {
     if (!bucket.common.empty())
       need.common_bytes += schedule::whole_pages(schedule.buffers[static_cast<std::size_t>(bucket.value)].bytes);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "orthant/kernels/poll.hpp"
 #include "orthant/model/argument_positions.hpp"
 #include "orthant/model/task.hpp"
 
@@ -16,7 +17,13 @@ struct Context {
   std::int64_t step = 1;  ///< counts from 1
   std::uint64_t seed = 0;
   double learning_rate = 0;
+  Poll* poll = nullptr;  ///< what long kernels do meanwhile
 };
+
+/// Between blocks of a long kernel's work.
+inline void poll(const Context& context, int thread) {
+  if (context.poll) (*context.poll)(thread);
+}
 
 /// A task bound to an implementation. All checks and choices happen when it is made; execute() does neither,
 /// and does not allocate.

@@ -3,6 +3,7 @@
 #include "orthant/base/random.hpp"
 #include "orthant/model/traits.hpp"
 #include "orthant/schedule/levels.hpp"
+#include "orthant/tensor/crossings.hpp"
 
 #include <algorithm>
 #include <array>
@@ -49,21 +50,14 @@ std::vector<Range> wanted_along(const tensor::Demand& demand, Dim dim, int coord
   return {demand.along(dim, coordinate)};
 }
 
-/// How what a part of one side has along a dim meets the parts of the other side, which begin at `first` and rise.
+/// How what a part of one side has along a dim meets the parts of the other side. `self` is the part of the same rank
+/// there, or -1 if that is not known.
 template <class RangeOf>
 Hash crossings(Hash hash, const Range& own, int count, int self, RangeOf range_of) {
-  int first = 0;
-  for (int length = count; length > 0;) {
-    const int half = length / 2;
-    const bool before = range_of(first + half).hi <= own.lo;
-    if (before) first += half + 1;
-    length = before ? length - half - 1 : half;
-  }
-  for (int i = first; i < count && range_of(i).lo < own.hi; ++i) {
-    const Range other = range_of(i);
-    hash = mixed(hash, {std::max(own.lo, other.lo), std::min(own.hi, other.hi)}, own.lo);
-    hash = mixed(hash, self < 0 ? 2 : i == self ? 1 : 0);
-  }
+  tensor::for_each_crossing(own, count, range_of, [&](int coordinate, const Range& cells) {
+    hash = mixed(hash, cells, own.lo);
+    hash = mixed(hash, self < 0 ? 2 : coordinate == self ? 1 : 0);
+  });
   return hash;
 }
 

@@ -1,5 +1,7 @@
 #include "orthant/tensor/moves.hpp"
 
+#include "orthant/tensor/crossings.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -18,23 +20,11 @@ struct Crossing {
 };
 using Crossings = std::vector<Crossing>;
 
-/// The coordinates of [0, count) whose ranges, rising at both ends, have cells in common with `range`.
 template <class RangeOf>
 void add_crossings(Crossings& list, const Range& range, int count, int wanted, RangeOf range_of) {
-  if (is_empty(range)) return;
-  int first = 0;
-  for (int length = count; length > 0;) {
-    const int half = length / 2;
-    const bool before = range_of(first + half).hi <= range.lo;
-    if (before) first += half + 1;
-    length = before ? length - half - 1 : half;
-  }
-  for (int i = first; i < count; ++i) {
-    const Range other = range_of(i);
-    if (other.lo >= range.hi) break;
-    const Range cells = common(range, other);
-    if (!is_empty(cells)) list.push_back({i, cells, wanted});
-  }
+  for_each_crossing(range, count, range_of, [&](int coordinate, const Range& cells) {
+    list.push_back({coordinate, cells, wanted});
+  });
 }
 
 using CrossingsPerDim = std::array<Crossings, all_dims.size()>;

@@ -233,7 +233,7 @@ const float* Correlation::block_weights(const float* weights, const Outputs& blo
   return memory + weights_at_;
 }
 
-void Correlation::execute(const Context&, std::span<void* const> arguments, void* scratch) {
+void Correlation::execute(const Context& context, std::span<void* const> arguments, void* scratch) {
   const CorrelationArguments given = correlation_arguments(pass_, arguments);
   auto* memory = static_cast<float*>(scratch);
   std::fill_n(memory + zeros_at_, round_up(in_, lanes_), 0.0F);
@@ -250,8 +250,10 @@ void Correlation::execute(const Context&, std::span<void* const> arguments, void
                        .zeros = memory + zeros_at_,
                        .trash = scratch_.of_thread(memory, trash_at_, thread)};
       const std::int64_t items = groups_ * blocks_;
-      for (std::int64_t index = share(items, thread, team); index < share(items, thread + 1, team); ++index)
+      for (std::int64_t index = share(items, thread, team); index < share(items, thread + 1, team); ++index) {
         run(own, item_at(index, outputs));
+        poll(context, thread);
+      }
     });
   }
 }

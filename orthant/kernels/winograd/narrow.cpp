@@ -81,13 +81,14 @@ class NarrowCorrelation final : public Narrow {
         weights_at_(scratch_.shared(groups_ * vectors_ * weights_vector_)),
         sums_at_(scratch_.per_thread(stretches_.lines() * sums_line_, threads)) {}
 
-  void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
+  void execute(const Context& context, std::span<void* const> arguments, void* scratch) override {
     auto* memory = static_cast<float*>(scratch);
     transform_weights(static_cast<const float*>(arguments[at::conv_forward::weights]), memory + weights_at_);
     const auto* src = static_cast<const float*>(arguments[at::conv_forward::src]);
     run_team(threads_, [&](int thread, int team) {
       const std::int64_t items = groups_ * stretches_.count();
       for (std::int64_t item = share(items, thread, team); item < share(items, thread + 1, team); ++item) {
+        poll(context, thread);
         const std::int64_t group = item / stretches_.count();
         const Stretch stretch = stretches_.at(item % stretches_.count());
         const float* points = to_points(stretch, src + group * in_, memory, thread);
@@ -163,7 +164,7 @@ class NarrowWeightGradient final : public Narrow {
         diff_at_(scratch_.per_thread(stretches_.dst_rows() * stretches_.most_tiles() * 2 * lanes_, threads)),
         result_at_(scratch_.shared(accumulate_ ? tiling_.taps() * in_ * lanes_ : 0)) {}
 
-  void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
+  void execute(const Context& context, std::span<void* const> arguments, void* scratch) override {
     auto* memory = static_cast<float*>(scratch);
     const auto* src = static_cast<const float*>(arguments[at::conv_backward_weights::src]);
     const auto* diff = static_cast<const float*>(arguments[at::conv_backward_weights::diff_dst]);
@@ -178,6 +179,7 @@ class NarrowWeightGradient final : public Narrow {
       const std::int64_t first = share(items, thread, team);
       const std::int64_t end = share(items, thread + 1, team);
       for (std::int64_t item = first; item < end; ++item) {
+        poll(context, thread);
         const std::int64_t group = item / stretches_.count();
         const Stretch stretch = stretches_.at(item % stretches_.count());
         const float* points = to_points(stretch, src + group * in_, memory, thread);

@@ -238,6 +238,7 @@ void WeightGradient::execute(const Context& context, std::span<void* const> argu
                        .zeros = memory + zeros_at_};
       for (std::int64_t i = share(count, thread, team); i < share(count, thread + 1, team); ++i) {
         const Item item = item_at(first + i, thread);
+        poll(context, thread);
         sum_tiles(own, item);
         finish(own, item, diff_weights, slots);
         if (item.slot < 0 || item.parts > 1) continue;
