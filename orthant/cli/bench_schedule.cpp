@@ -100,9 +100,9 @@ void print(const ScheduleCosts& costs, const model::Graph& graph, const plan::Pl
   table.add_line();
   table.add({"all", with_commas(all.messages), bytes_text(all.bytes), bytes_text(all.announced_bytes)});
   fmt::print("{}", table.text());
-  fmt::print("lowering one rank took {}, one rank of each of {} classes {}; peak memory {}\n",
-             seconds_text(costs.lower_seconds), costs.classes, seconds_text(costs.classes_seconds),
-             bytes_text(costs.peak_bytes));
+  fmt::print("lowering one rank took {}, one rank of each of {} class{} {}; peak memory {}\n",
+             seconds_text(costs.lower_seconds), costs.classes, costs.classes == 1 ? "" : "es",
+             seconds_text(costs.classes_seconds), bytes_text(costs.peak_bytes));
 }
 
 void run_bench_schedule(const BenchScheduleArguments& arguments) {

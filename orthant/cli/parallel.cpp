@@ -119,8 +119,10 @@ void add_parallel(CLI::App& command, ParallelArguments& arguments) {
                   "Of convolutions: measured (the fastest here, remembered), rule, winograd, direct, matrix or onednn")
       ->capture_default_str();
   command.add_option("--statistics", arguments.statistics, "Batch normalisation over local, spatial or global values");
-  command.add_option("--exchange", arguments.exchange,
-                     "Form of all sums over ranks: direct, recursive, ring or mpi; chosen by their size if not given");
+  command
+      .add_option("--exchange", arguments.exchange,
+                  "Form of all sums over ranks: direct, recursive, ring or mpi; chosen by their size if not given")
+      ->check(CLI::IsMember({"direct", "recursive", "ring", "mpi"}));
   command.add_option("--levels", arguments.levels, "2: sums inside each machine first; 1: machines make no difference")
       ->check(CLI::Range(1, 2));
   command
