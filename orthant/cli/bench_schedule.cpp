@@ -53,15 +53,6 @@ struct ScheduleCosts {
   std::int64_t peak_bytes = 0;  ///< of this process
 };
 
-std::int64_t request_count(const schedule::Schedule& schedule) {
-  std::int64_t count = 0;
-  for (const schedule::Exchange& exchange : schedule.exchanges) {
-    for (const schedule::Round& round : exchange.rounds)
-      count += static_cast<std::int64_t>(round.sends.size() + round.receives.size());
-  }
-  return count;
-}
-
 Json to_json(const ScheduleCosts& costs, const model::Graph& graph, const plan::Plan& plan, int rank) {
   Json kinds = Json::object();
   for (const Kind kind : all_kinds) {
@@ -76,7 +67,7 @@ Json to_json(const ScheduleCosts& costs, const model::Graph& graph, const plan::
           {"steps", costs.schedule.steps.size()},
           {"messages", schedule::sent(costs.schedule).messages},
           {"bytes", schedule::sent(costs.schedule).bytes},
-          {"requests", request_count(costs.schedule)},
+          {"requests", schedule::request_count(costs.schedule)},
           {"kinds", kinds},
           {"classes", costs.classes},
           {"lower_seconds", costs.lower_seconds},
@@ -88,7 +79,7 @@ Json to_json(const ScheduleCosts& costs, const model::Graph& graph, const plan::
 void print(const ScheduleCosts& costs, const model::Graph& graph, const plan::Plan& plan, int rank) {
   fmt::print("{} on {} ranks, step of rank {}: {} steps, {} requests\n", graph.name, with_commas(plan.ranks), rank,
              with_commas(static_cast<std::int64_t>(costs.schedule.steps.size())),
-             with_commas(request_count(costs.schedule)));
+             with_commas(schedule::request_count(costs.schedule)));
   Table table({{"sent", Table::Align::left}, {"messages"}, {"bytes"}, {"announced"}});
   for (const Kind kind : all_kinds) {
     const schedule::Volume volume = schedule::sent(costs.schedule, kind);

@@ -56,9 +56,7 @@ void check_tags(const schedule::Schedule& schedule, const comm::Comm& comm) {
 /// is bound to memory, and a little for kernels and MPI themselves.
 MemoryNeed need_of(const schedule::Schedule& schedule, const schedule::Placement& placement, std::int64_t other_bytes) {
   constexpr std::int64_t request_bytes = 900, little_bytes = 16 << 20;
-  std::int64_t requests = 0;
-  for (const schedule::Exchange& exchange : schedule.exchanges)
-    schedule::for_each_message(exchange, [&](const schedule::Message&, bool /*is_receive*/) { ++requests; });
+  const std::int64_t requests = schedule::request_count(schedule);
   MemoryNeed need{.bytes = base::checked_add(base::checked_add(placement.arena_bytes, other_bytes),
                                              base::checked_mul(requests, request_bytes) + little_bytes)};
   for (const schedule::Bucket& bucket : schedule.buckets) {

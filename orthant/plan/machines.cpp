@@ -21,9 +21,4 @@ tensor::Range Machines::neighbours(int rank) const {
   return {end == ends_.begin() ? 0 : *(end - 1), *end};
 }
 
-bool Machines::is_shared(int a, int b) const {
-  const tensor::Range ranks = neighbours(a);
-  return ranks.lo <= b && b < ranks.hi;
-}
-
 }  // namespace orthant::plan

@@ -18,7 +18,6 @@ class Machines {
 
   /// The ranks of the machine of `rank`.
   [[nodiscard]] tensor::Range neighbours(int rank) const;
-  [[nodiscard]] bool is_shared(int a, int b) const;
 
   bool operator==(const Machines&) const = default;
 

@@ -212,13 +212,7 @@ class Search {
 
   void mark_members(const tensor::RankGroup& group) {
     const std::vector<int> members = group.to_list();
-    std::vector<int> counts;  // per machine
-    for (std::size_t i = 0; i < members.size();) {
-      const std::int64_t end = forms_.two_levels ? options_.machines.neighbours(members[i]).hi : members[i] + 1;
-      const std::size_t begin = i;
-      while (i < members.size() && members[i] < end) ++i;
-      counts.push_back(static_cast<int>(i - begin));
-    }
+    const std::vector<int> counts = members_per_machine(members, options_.machines, forms_.two_levels);
     const int active = *std::min_element(counts.begin(), counts.end());
     const int machines = static_cast<int>(counts.size());
     const int sum_parts = forms_.sums.of(active) == plan::Form::direct ? active : smooth_part(active);

@@ -17,6 +17,17 @@ bool is_smooth(int number) {
 
 }  // namespace
 
+std::vector<int> members_per_machine(const std::vector<int>& members, const plan::Machines& machines, bool two_levels) {
+  std::vector<int> counts;
+  for (std::size_t i = 0; i < members.size();) {
+    const std::size_t begin = i;
+    const std::int64_t end = two_levels ? machines.neighbours(members[i]).hi : members[i] + 1;
+    while (i < members.size() && members[i] < end) ++i;
+    counts.push_back(static_cast<int>(i - begin));
+  }
+  return counts;
+}
+
 Levels levels_of(const tensor::RankGroup& group, int rank, const plan::Machines& machines, bool two_levels) {
   Levels levels;
   if (!two_levels || group.size() == 1) {
@@ -26,13 +37,13 @@ Levels levels_of(const tensor::RankGroup& group, int rank, const plan::Machines&
     levels.machines = group.size();
     return levels;
   }
-  // Members are in rising order, and so those of a machine stand together.
   const std::vector<int> members = group.to_list();
+  const std::vector<int> counts = members_per_machine(members, machines, two_levels);
   std::vector<std::size_t> begins;
-  for (std::size_t i = 0; i < members.size();) {
-    begins.push_back(i);
-    const std::int64_t end = machines.neighbours(members[i]).hi;
-    while (i < members.size() && members[i] < end) ++i;
+  std::size_t end = 0;
+  for (const int count : counts) {
+    begins.push_back(end);
+    end += static_cast<std::size_t>(count);
   }
   const auto own = static_cast<std::size_t>(group.place_of(rank));
   const auto machine =
@@ -43,9 +54,7 @@ Levels levels_of(const tensor::RankGroup& group, int rank, const plan::Machines&
                        members.begin() + static_cast<std::ptrdiff_t>(begins[machine + 1]));
   levels.inside_place = static_cast<int>(own - begins[machine]);
   levels.machines = static_cast<int>(machine_count);
-  levels.active = static_cast<int>(members.size());
-  for (std::size_t i = 0; i < machine_count; ++i)
-    levels.active = std::min(levels.active, static_cast<int>(begins[i + 1] - begins[i]));
+  levels.active = *std::min_element(counts.begin(), counts.end());
   if (!levels.is_active()) return levels;
   for (std::size_t i = 0; i < machine_count; ++i)
     levels.across.push_back(members[begins[i] + static_cast<std::size_t>(levels.inside_place)]);

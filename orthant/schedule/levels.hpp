@@ -22,6 +22,9 @@ struct Levels {
   [[nodiscard]] bool is_active() const { return inside_place < active; }
 };
 
+/// How many of the members, which are in rising order, each machine has. With one level every rank counts as a machine.
+std::vector<int> members_per_machine(const std::vector<int>& members, const plan::Machines& machines, bool two_levels);
+
 /// With one level every rank counts as a machine of its own.
 Levels levels_of(const tensor::RankGroup& group, int rank, const plan::Machines& machines, bool two_levels);
 

@@ -226,6 +226,9 @@ Volume sent(const Schedule& schedule);
 /// Of one exchange.
 Volume sent(const Exchange& exchange);
 
+/// How many messages the rank sends and receives in one step, each of which MPI keeps a request for.
+std::int64_t request_count(const Schedule& schedule);
+
 /// Where each buffer lies in the arena, and how large the arena is. Buffers whose lifetimes do not meet may share
 /// memory.
 struct Placement {

@@ -67,6 +67,13 @@ Volume sent(const Exchange& exchange) {
   return volume;
 }
 
+std::int64_t request_count(const Schedule& schedule) {
+  std::int64_t count = 0;
+  for (const Exchange& exchange : schedule.exchanges)
+    for_each_message(exchange, [&](const Message&, bool /*is_receive*/) { ++count; });
+  return count;
+}
+
 Volume sent(const Schedule& schedule, Kind kind) {
   Volume volume;
   for (const Exchange& exchange : schedule.exchanges) {
