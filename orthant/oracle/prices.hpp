@@ -1,0 +1,67 @@
+#pragma once
+
+#include "orthant/model/task.hpp"
+#include "orthant/oracle/profile.hpp"
+#include "orthant/schedule/schedule.hpp"
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace orthant::oracle {
+
+/// What a task is remembered by in a profile: its signature and, for convolutions, the algorithm.
+std::string task_key(const model::Task& task);
+Features features_of(const model::Task& task);
+
+/// How a price is known, from the best to the poorest.
+enum class Knowledge { measured, interpolated, curve };
+const char* name_of(Knowledge knowledge);
+
+struct Price {
+  double seconds = 0;
+  double error = 0;  ///< relative, one standard deviation
+  Knowledge knowledge = Knowledge::curve;
+};
+
+/// Which kernel a convolution should run, and what that takes.
+struct PricedAlgorithm {
+  model::Algorithm algorithm = model::Algorithm::automatic;
+  Price price;
+};
+
+/// The prices of tasks on a machine that is used in one way. Remembers what it has been asked. The profile must outlive
+/// it.
+class Prices {
+ public:
+  /// Takes the setting of the profile for so many threads and ranks, or the nearest, scaled by its peak.
+  Prices(const Profile& profile, int threads, int ranks_per_machine);
+
+  [[nodiscard]] const Profile& profile() const { return *profile_; }
+  [[nodiscard]] const Setting& setting() const { return setting_; }
+  /// Time of one execution of a task, without messages that it looks after meanwhile.
+  [[nodiscard]] Price of(const model::Task& task) const;
+  /// Scratch memory, where it was measured; nothing otherwise.
+  [[nodiscard]] std::optional<std::int64_t> scratch_bytes(const model::Task& task) const;
+  /// The fastest algorithm for a convolution whose algorithm is open. `automatic` if the machine has none to choose
+  /// from.
+  [[nodiscard]] PricedAlgorithm fastest(const model::ConvTask& open) const;
+
+ private:
+  struct Family {
+    std::vector<const MeasuredTask*> members;
+  };
+  [[nodiscard]] Price estimate(const Features& features) const;
+  [[nodiscard]] Price by_curve(const Features& features) const;
+  [[nodiscard]] double roofline_seconds(const Features& features) const;
+
+  const Profile* profile_;
+  Setting setting_;
+  double scale_ = 1;  ///< seconds of this setting per measured second
+  double scale_error_ = 0;
+  std::unordered_map<std::string, Family> families_;
+  mutable std::unordered_map<std::string, Price> known_;
+};
+
+}  // namespace orthant::oracle
