@@ -1,6 +1,7 @@
 #include "orthant/oracle/predict.hpp"
 
 #include "orthant/base/format.hpp"
+#include "orthant/base/random.hpp"
 #include "orthant/oracle/memory.hpp"
 #include "orthant/oracle/simulation.hpp"
 
@@ -45,6 +46,48 @@ struct Lowered {
   int classes = 0;
 };
 
+/// What most of the time of a schedule depends on: its kernels, and how much each exchange moves inside the machine and
+/// to others. Exchanges that move little count as equal.
+std::uint64_t mark_of(const RankSchedule& one, const plan::Machines& machines) {
+  constexpr std::int64_t little_bytes = 16 << 10;
+  std::uint64_t mark = 0;
+  const auto add = [&](std::uint64_t value) { mark = base::keyed(mark, value); };
+  for (const schedule::Step& step : one.schedule.steps) {
+    add(step.work.index());
+    if (const auto* task = std::get_if<model::Task>(&step.work)) add(fingerprint(*task));
+  }
+  const tensor::Range here = machines.neighbours(one.rank);
+  for (const schedule::Exchange& exchange : one.schedule.exchanges) {
+    std::array<std::int64_t, 4> bytes{};
+    schedule::for_each_message(exchange, [&](const schedule::Message& message, bool is_receive) {
+      const bool inside = here.lo <= message.peer && message.peer < here.hi;
+      bytes[(is_receive ? 1U : 0U) + (inside ? 2U : 0U)] += message.bytes;
+    });
+    for (const std::int64_t all : bytes) add(all < little_bytes ? 0 : static_cast<std::uint64_t>(all));
+  }
+  return mark;
+}
+
+/// Where there are many classes, those that take about equal time step by step are followed as one.
+void join_similar(Lowered& lowered, const plan::Machines& machines) {
+  constexpr std::size_t many = 32;
+  if (lowered.schedules.size() <= many) return;
+  std::unordered_map<std::uint64_t, int> places;
+  std::vector<RankSchedule> kept;
+  std::vector<int> place_of;
+  for (RankSchedule& one : lowered.schedules) {
+    const auto [found, is_new] = places.emplace(mark_of(one, machines), static_cast<int>(kept.size()));
+    place_of.push_back(found->second);
+    if (is_new) {
+      kept.push_back(std::move(one));
+    } else {
+      kept[static_cast<std::size_t>(found->second)].members += one.members;
+    }
+  }
+  for (int& actor : lowered.actor_of) actor = place_of[static_cast<std::size_t>(actor)];
+  lowered.schedules = std::move(kept);
+}
+
 Lowered lower_all(const model::Graph& graph, const plan::Plan& plan, const schedule::LowerOptions& options) {
   constexpr int followed_ranks = 8;
   const schedule::Analysis analysis(graph, plan, false);
@@ -63,6 +106,7 @@ Lowered lower_all(const model::Graph& graph, const plan::Plan& plan, const sched
         {one.representative, one.members, schedule::lower(analysis, one.representative, options)});
   for (int rank = 0; rank < plan.ranks; ++rank) lowered.actor_of[static_cast<std::size_t>(rank)] = classes.of(rank);
   lowered.classes = static_cast<int>(lowered.schedules.size());
+  join_similar(lowered, options.machines);
   return lowered;
 }
 
@@ -264,9 +308,9 @@ Prediction predict(const model::Graph& graph, const plan::Plan& plan, const Pric
   const Lowered lowered = lower_all(graph, chosen, lowering);
   const double priced = clock_seconds();
 
-  std::vector<Actor> actors = make_actors({lowered.schedules, lowered.actor_of, lowering.machines}, prices);
-  const std::vector<Actor> cast = actors;
-  const Course course = Simulation(std::move(actors), profile).run();
+  Simulation simulation(make_actors({lowered.schedules, lowered.actor_of, lowering.machines}, prices), profile);
+  const Course course = simulation.run();
+  const std::vector<Actor>& cast = simulation.actors();
 
   Prediction prediction;
   const auto last =
@@ -288,6 +332,7 @@ Prediction predict(const model::Graph& graph, const plan::Plan& plan, const Pric
   }
   if (options.keep_timeline) prediction.timelines = timelines_of(lowered.schedules, course);
   prediction.classes = lowered.classes;
+  prediction.followed = static_cast<int>(lowered.schedules.size());
   prediction.forced = course.forced;
   prediction.lower_seconds = priced - began;
   prediction.price_seconds = clock_seconds() - priced;

@@ -81,7 +81,8 @@ struct Prediction {
   std::vector<LayerTime> layers{};
   std::vector<Timeline> timelines{};
   int classes = 0;
-  int forced = 0;  ///< waits that had to be given up: more than none means that classes are no true image
+  int followed = 0;  ///< schedules that were followed through time; fewer than classes where some take equal time
+  int forced = 0;    ///< waits that had to be given up: more than none means that classes are no true image
   double lower_seconds = 0, price_seconds = 0;  ///< what it took to say all this
 };
 

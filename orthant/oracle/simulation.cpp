@@ -1,7 +1,7 @@
 #include "orthant/oracle/simulation.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 namespace orthant::oracle {
 namespace {
@@ -62,6 +62,7 @@ void Simulation::advance(int actor) {
     goes_on = compute(actor);
   }
   if (goes_on) push(actor);
+  if (std::exchange(state.has_news, false)) wake_listeners(actor);
 }
 
 /// True always: computing never has to wait.
@@ -122,7 +123,7 @@ void Simulation::begin_round(int actor, ExchangeEnds& exchange, double time) {
     put_on_wire(actor, end);
     end.done = end.posted;
   }
-  wake_listeners(actor);
+  state.has_news = true;
   if (round.is_collective)
     for (std::size_t other = 0; other < actors_.size(); ++other) wake(static_cast<int>(other));
 }
@@ -174,12 +175,12 @@ void Simulation::settle_receive(int actor, MessageEnd& end) {
   const auto take = [&](double bytes) {
     if (!link.moves_alone) state.now += link.message_seconds + bytes * link.receiver_seconds_per_byte;
     end.done = link.moves_alone ? time : state.now;
-    wake_listeners(actor);
+    state.has_news = true;
   };
   if (!other || end.eager || (end.inside && !link.moves_alone)) return take(end.bytes);
   if (end.answered == never) {
     end.answered = link.moves_alone ? time : state.now;
-    wake_listeners(actor);
+    state.has_news = true;
     return;
   }
   take(end.bytes);
@@ -194,7 +195,7 @@ void Simulation::settle_send(int actor, MessageEnd& end) {
   if (!was_sent) {
     put_on_wire(actor, end);
     if (!link.moves_alone) state.now += end.bytes * link.sender_seconds_per_byte;
-    wake_listeners(actor);
+    state.has_news = true;
     return;
   }
   end.done = link.moves_alone ? time : state.now;

@@ -31,6 +31,7 @@ class Simulation {
  public:
   Simulation(std::vector<Actor> actors, const Profile& profile);
   Course run();
+  [[nodiscard]] const std::vector<Actor>& actors() const { return actors_; }
 
  private:
   struct State {
@@ -40,6 +41,7 @@ class Simulation {
     double stretch_began = 0;
     double link_free = 0;  ///< when what was sent to other machines has left
     bool blocked = false, ended = false;
+    bool has_news = false;         ///< for those that wait for its messages
     std::vector<int> in_flight{};  ///< exchanges
     double piece_seconds = 0;      ///< of the kernel that runs
   };
