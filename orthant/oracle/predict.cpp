@@ -88,12 +88,12 @@ void join_similar(Lowered& lowered, const plan::Machines& machines) {
   lowered.schedules = std::move(kept);
 }
 
-Lowered lower_all(const model::Graph& graph, const plan::Plan& plan, const schedule::LowerOptions& options) {
-  constexpr int followed_ranks = 8;
+Lowered lower_all(const model::Graph& graph, const plan::Plan& plan, const schedule::LowerOptions& options,
+                  int follow_all_up_to) {
   const schedule::Analysis analysis(graph, plan, false);
   Lowered lowered;
   lowered.actor_of.resize(static_cast<std::size_t>(plan.ranks));
-  if (plan.ranks <= followed_ranks) {
+  if (plan.ranks <= follow_all_up_to) {
     std::iota(lowered.actor_of.begin(), lowered.actor_of.end(), 0);
     for (int rank = 0; rank < plan.ranks; ++rank)
       lowered.schedules.push_back({rank, 1, schedule::lower(analysis, rank, options)});
@@ -269,8 +269,7 @@ plan::Plan with_kernels(const model::Graph& graph, const plan::Plan& plan, const
   schedule::LowerOptions lowering = lower_options(plan, prices, options);
   lowering.needs = {};
   std::map<std::pair<int, model::Pass>, std::map<model::Algorithm, double>> seconds;
-  std::map<std::pair<int, model::Pass>, int> tasks;
-  for (const RankSchedule& one : lower_all(graph, plan, lowering).schedules) {
+  for (const RankSchedule& one : lower_all(graph, plan, lowering, options.follow_all_up_to).schedules) {
     for (const schedule::Step& step : one.schedule.steps) {
       const auto* task = std::get_if<model::Task>(&step.work);
       const auto* conv = task ? std::get_if<model::ConvTask>(task) : nullptr;
@@ -305,7 +304,7 @@ Prediction predict(const model::Graph& graph, const plan::Plan& plan, const Pric
   const double began = clock_seconds();
   const plan::Plan chosen = with_kernels(graph, plan, prices, options);
   const schedule::LowerOptions lowering = lower_options(chosen, prices, options);
-  const Lowered lowered = lower_all(graph, chosen, lowering);
+  const Lowered lowered = lower_all(graph, chosen, lowering, options.follow_all_up_to);
   const double priced = clock_seconds();
 
   Simulation simulation(make_actors({lowered.schedules, lowered.actor_of, lowering.machines}, prices), profile);

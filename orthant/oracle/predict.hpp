@@ -36,7 +36,8 @@ struct StepOptions {
   int ranks_per_machine = 0;  ///< 0: as many as the profile has room for
   schedule::Mode mode = schedule::Mode::train;
   enum class Samples { none, store, files } samples = Samples::none;  ///< where they come from in every step
-  bool keep_timeline = false;                                         ///< Prediction::timelines
+  int follow_all_up_to = 8;    ///< ranks: in larger jobs one rank of each class is followed
+  bool keep_timeline = false;  ///< Prediction::timelines
 };
 
 /// One step of a schedule in predicted time.
