@@ -32,7 +32,7 @@ endfunction()
 
 orthant_batch(tensor box difference distribution layout moves shape window window_boxes)
 orthant_batch(comm agree alone board comm failure launch mpi_comm mpi_transfer neighbours run shared_pages watchdog)
-orthant_batch(comm affinity hosts lifeline machine reach sockets version)
+orthant_batch(comm affinity command hosts lifeline machine reach sockets version)
 orthant_batch(model graph infer init ops parameters task traits work)
 orthant_batch(model fields input_shape network printable zoo)
 orthant_batch(model arguments signature)
@@ -41,6 +41,8 @@ orthant_batch(model yaml_ops yaml_read yaml_window yaml_write)
 orthant_batch(plan cut_choice distribution fit groups plan plan_json remarks)
 orthant_batch(plan advice attempt request share spatial stages strategy verify)
 orthant_batch(schedule analysis emitter exchanges fusion parameters passes place text value volume)
+orthant_batch(oracle features fingerprint prices)
+orthant_batch(oracle actors memory predict simulation)
 orthant_batch(schedule lower lowering ops/cellwise ops/contraction ops/loss ops/norm ops/pool ops/shape)
 orthant_batch(schedule byte_set footprints verify verify_exchanges verify_memory verify_ranks verify_structure)
 orthant_batch(kernels conv conv_error dense/dense matrix/conv matrix/patches matrix/weights winograd/conv
@@ -69,7 +71,7 @@ orthant_batch(train data_options learning_rate run_data run_fields run_file run_
 orthant_batch(train delivery evaluator new_samples prediction_files run_directory)
 orthant_batch(engine arena choice_cache choose choose_kernels engine kernel_needs memory parameter_order session shared_memory step_memory task_key)
 orthant_batch(engine contest measuring measuring_time)
-orthant_batch(cli bench bench_halo bench_io bench_kernels bench_step step_times)
+orthant_batch(cli bench bench_halo bench_io bench_kernels bench_oracle bench_step oracle_cases step_times)
 orthant_batch(cli command_line data data_convert data_inspect data_make data_verify file_reports make_cosmology make_organs
   make_progress)
 orthant_batch(cli doctor evaluate evaluation_run file_progress infer inspect kernel_options models network_options

@@ -22,6 +22,7 @@ void add_bench(CLI::App& app) {
   add_bench_halo(*bench);
   add_bench_io(*bench);
   add_bench_kernels(*bench);
+  add_bench_oracle(*bench);
   add_bench_schedule(*bench);
 }
 

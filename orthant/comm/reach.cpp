@@ -2,23 +2,14 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/comm/command.hpp"
 #include "orthant/comm/failure.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <sstream>
 #include <thread>
 
@@ -27,7 +18,6 @@ namespace {
 
 using base::Exit;
 using base::fail;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds patience{20};
 constexpr std::size_t most_at_a_time = 32;
@@ -55,64 +45,6 @@ std::string question(const Expectation& expected) {
   return fmt::format(
       "cd {} || exit {}; test -x {} || exit {}; {} --version && env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc",
       quoted(expected.folder), no_folder, program, no_program, program);
-}
-
-struct Answer {
-  int code = -1;     ///< exit code, or -1 if there was none in time
-  std::string text;  ///< stdout and stderr
-};
-
-/// The exit code, or -1 for a process that a signal ended.
-int code_of(pid_t process) {
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-/// Runs a program with empty stdin, for at most as long as our patience lasts.
-Answer run(std::vector<std::string> words) {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {.text = std::strerror(errno)};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  // A group of its own, so that what the agent starts can be ended with it.
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  pid_t process = 0;
-  const int error = posix_spawnp(&process, pointers.front(), &actions, &attributes, pointers.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  Answer answer;
-  if (error != 0) {
-    close(ends[0]);
-    return {.text = fmt::format("{}: {}", words.front(), std::strerror(error))};
-  }
-  const Clock::time_point end = Clock::now() + patience;
-  for (bool is_open = true; is_open;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-    pollfd file{ends[0], POLLIN, 0};
-    if (left <= 0 || poll(&file, 1, static_cast<int>(left)) == 0) {
-      kill(-process, SIGKILL);
-      answer.text += fmt::format("\nno answer in {} s", patience.count());
-      break;
-    }
-    std::array<char, 4096> buffer{};
-    const ssize_t count = read(ends[0], buffer.data(), buffer.size());
-    is_open = count > 0 || (count < 0 && errno == EINTR);
-    if (count > 0) answer.text.append(buffer.data(), static_cast<std::size_t>(count));
-  }
-  close(ends[0]);
-  answer.code = code_of(process);
-  return answer;
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -192,7 +124,7 @@ std::vector<std::optional<int>> ask_hosts(std::span<const Host> hosts, const Exp
       words.push_back(hosts[i].name);
       words.push_back(question(expected));
       try {
-        processors[i] = judge(hosts[i], run(words), expected, name);
+        processors[i] = judge(hosts[i], run_command(words, patience), expected, name);
       } catch (...) {
         failures[i] = current_failure();
       }
