@@ -24,18 +24,24 @@ constexpr double most_seconds = 1e6, least_task_seconds = 1e-12, most_per_second
 constexpr double least_per_second = 1;  ///< a rate of zero would take for ever
 constexpr double most_error = 10, most_share = 20, most_intensity = 1e6;
 
-const std::array<std::string, 11> document_keys{"format",   "version", "name",   "source",  "processor", "machine",
-                                                "samples",  "settings", "inside", "between", "curves"};
-const std::array<std::string, 7> machine_keys{
-    "ranks_per_machine", "threads_per_rank", "memory_bytes", "process_bytes", "poll_seconds", "pace_error", "source"};
+const std::array<std::string, 11> document_keys{"format",  "version",  "name",   "source",  "processor", "machine",
+                                                "samples", "settings", "inside", "between", "curves"};
+const std::array<std::string, 7> machine_keys{"ranks_per_machine", "threads_per_rank", "memory_bytes", "process_bytes",
+                                              "poll_seconds",      "pace_error",       "source"};
 const std::array<std::string, 3> sample_keys{"file_bytes_per_second", "store_bytes_per_second", "source"};
-const std::array<std::string, 7> setting_keys{"threads",      "ranks_per_machine", "flops_per_second",
-                                              "memory_bytes_per_second", "step_seconds", "source", "tasks"};
-const std::array<std::string, 8> task_keys{"task",    "family", "flops", "bytes",
+const std::array<std::string, 7> setting_keys{
+    "threads", "ranks_per_machine", "flops_per_second", "memory_bytes_per_second", "step_seconds", "source", "tasks"};
+const std::array<std::string, 8> task_keys{"task",    "family",  "flops", "bytes",
                                            "extents", "seconds", "error", "scratch_bytes"};
-const std::array<std::string, 9> link_keys{
-    "latency_seconds", "bytes_per_second", "message_seconds", "sender_seconds_per_byte", "receiver_seconds_per_byte",
-    "eager_bytes",     "moves_alone",      "error",           "source"};
+const std::array<std::string, 9> link_keys{"latency_seconds",
+                                           "bytes_per_second",
+                                           "message_seconds",
+                                           "sender_seconds_per_byte",
+                                           "receiver_seconds_per_byte",
+                                           "eager_bytes",
+                                           "moves_alone",
+                                           "error",
+                                           "source"};
 const std::array<std::string, 5> curve_keys{"family", "peak_share", "half_operations_per_byte", "error", "source"};
 
 Json to_json(const MeasuredTask& task, const std::string& key) {
@@ -113,13 +119,12 @@ MeasuredTask task_from(const JsonFields& fields) {
 
 Setting setting_from(const JsonFields& fields) {
   fields.allow(setting_keys);
-  Setting setting{
-      .threads = fields.whole("threads", 1, most_of_a_machine),
-      .ranks_per_machine = fields.whole("ranks_per_machine", 1, most_of_a_machine),
-      .flops_per_second = fields.real("flops_per_second", least_per_second, most_per_second),
-      .memory_bytes_per_second = fields.real("memory_bytes_per_second", least_per_second, most_per_second),
-      .step_seconds = fields.real("step_seconds", 0, most_seconds),
-      .source = fields.text("source")};
+  Setting setting{.threads = fields.whole("threads", 1, most_of_a_machine),
+                  .ranks_per_machine = fields.whole("ranks_per_machine", 1, most_of_a_machine),
+                  .flops_per_second = fields.real("flops_per_second", least_per_second, most_per_second),
+                  .memory_bytes_per_second = fields.real("memory_bytes_per_second", least_per_second, most_per_second),
+                  .step_seconds = fields.real("step_seconds", 0, most_seconds),
+                  .source = fields.text("source")};
   int number = 0;
   for (const Json& entry : fields.list("tasks")) {
     const JsonFields task(entry, fmt::format("{}: task {}", fields.where(), ++number));
@@ -219,8 +224,7 @@ Profile profile_from_json(const std::string& text, const std::string& origin) {
     fail(Exit::bad_data, "{}: profile version {} is not known here; this program reads version {}", origin, version,
          profile_version);
   fields.allow(document_keys);
-  Profile profile{
-      .name = fields.text("name"), .source = fields.text("source"), .processor = fields.text("processor")};
+  Profile profile{.name = fields.text("name"), .source = fields.text("source"), .processor = fields.text("processor")};
   read_machine(fields.object("machine"), profile);
   read_samples(fields.object("samples"), profile);
   profile.settings = all_of(fields, "settings", "setting", setting_from);

@@ -86,7 +86,8 @@ TEST(Plan, BadNodesAreRefusedWithTheirPlace) {
   EXPECT_EQ(error(R"("statistics": "globl")"), "plan.json: conv: 'statistics' is \"globl\"; did you mean 'global'?");
   EXPECT_EQ(error(R"("kernel": "winogard")"), "plan.json: conv: 'kernel' is \"winogard\"; did you mean 'winograd'?");
   EXPECT_EQ(error(R"("statistics": 3)"), "plan.json: conv: 'statistics' is 3; known are: local, spatial, global");
-  EXPECT_EQ(error(R"("first_rank": -1)"), "plan.json: conv: 'first_rank' is -1; it must be a whole number from 0 to 1048576");
+  EXPECT_EQ(error(R"("first_rank": -1)"),
+            "plan.json: conv: 'first_rank' is -1; it must be a whole number from 0 to 1048576");
   EXPECT_EQ(error(R"("stage": 0.5)"), "plan.json: conv: 'stage' is 0.5; it must be a whole number from 0 to 1048576");
   EXPECT_EQ(error(R"("grids": {})"), "plan.json: conv: unknown key 'grids'; did you mean 'grid'?");
   EXPECT_EQ(error(R"("grid": {"d": 0})"), "plan.json: conv: 'd' is 0; it must be a whole number from 1 to 1048576");
@@ -128,7 +129,8 @@ TEST(Plan, BadKernelsAreRefusedWithTheirPlace) {
             "plan.json: conv: kernels: forward: unknown key 'second'; did you mean 'seconds'?");
   for (const char* seconds : {"-1", "-1e-300", "\"1\"", "null", "true", "[1]"}) {
     EXPECT_EQ(error(std::string(R"({"forward": {"algorithm": "direct", "seconds": )") + seconds + "}}"),
-              fmt::format("plan.json: conv: kernels: forward: 'seconds' is {}; it must be a number from 0 to 1e+09", seconds));
+              fmt::format("plan.json: conv: kernels: forward: 'seconds' is {}; it must be a number from 0 to 1e+09",
+                          seconds));
   }
   EXPECT_NE(error(R"({"forward": {"algorithm": "direct", "seconds": NaN}})"), "no error");
   EXPECT_NE(error(R"({"forward": {"algorithm": "direct", "seconds": 1e999}})"), "no error");
