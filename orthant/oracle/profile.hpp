@@ -68,6 +68,7 @@ struct Profile {
   int threads_per_rank = 1;           ///< when all of them are used
   std::int64_t memory_bytes = 0;      ///< of a machine, for all its ranks
   std::int64_t process_bytes = 0;     ///< of a rank besides its arena
+  bool shares_memory = true;          ///< ranks of one machine can read each other's memory
   double poll_seconds = 0;            ///< of looking after messages once
   double pace_error = 0.03;           ///< relative: by how much the whole machine is faster or slower from time to time
   std::string machine_source{};       ///< of the figures above

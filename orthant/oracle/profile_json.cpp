@@ -26,8 +26,8 @@ constexpr double most_error = 10, most_share = 20, most_intensity = 1e6;
 
 const std::array<std::string, 11> document_keys{"format",  "version",  "name",   "source",  "processor", "machine",
                                                 "samples", "settings", "inside", "between", "curves"};
-const std::array<std::string, 7> machine_keys{"ranks_per_machine", "threads_per_rank", "memory_bytes", "process_bytes",
-                                              "poll_seconds",      "pace_error",       "source"};
+const std::array<std::string, 8> machine_keys{"ranks_per_machine", "threads_per_rank", "memory_bytes", "process_bytes",
+                                              "shares_memory",     "poll_seconds",     "pace_error",   "source"};
 const std::array<std::string, 3> sample_keys{"file_bytes_per_second", "store_bytes_per_second", "source"};
 const std::array<std::string, 7> setting_keys{
     "threads", "ranks_per_machine", "flops_per_second", "memory_bytes_per_second", "step_seconds", "source", "tasks"};
@@ -162,6 +162,7 @@ void read_machine(const JsonFields& fields, Profile& profile) {
   profile.threads_per_rank = fields.whole("threads_per_rank", 1, most_of_a_machine);
   profile.memory_bytes = fields.whole("memory_bytes", std::int64_t{1}, most_memory_bytes);
   profile.process_bytes = fields.whole("process_bytes", no_bytes, most_memory_bytes);
+  profile.shares_memory = fields.flag("shares_memory");
   profile.poll_seconds = fields.real("poll_seconds", 0, most_seconds);
   profile.pace_error = fields.real("pace_error", 0, most_error);
   profile.machine_source = fields.text("source");
@@ -196,6 +197,7 @@ std::string to_json(const Profile& profile) {
                   {"threads_per_rank", profile.threads_per_rank},
                   {"memory_bytes", profile.memory_bytes},
                   {"process_bytes", profile.process_bytes},
+                  {"shares_memory", profile.shares_memory},
                   {"poll_seconds", profile.poll_seconds},
                   {"pace_error", profile.pace_error},
                   {"source", profile.machine_source}}},
