@@ -42,6 +42,7 @@ struct Setting {
   double flops_per_second = 0;                  ///< the peak of a rank
   double memory_bytes_per_second = 0;           ///< of a rank, all of them at work
   double step_seconds = 0;                      ///< of any step, whatever it does: a call, or a launch
+  std::string source{};                         ///< of the figures above
   std::map<std::string, MeasuredTask> tasks{};  ///< by task_key()
 };
 
@@ -69,9 +70,11 @@ struct Profile {
   std::int64_t process_bytes = 0;     ///< of a rank besides its arena
   bool shares_memory = true;          ///< ranks of one machine can read each other's memory
   double poll_seconds = 0;            ///< of looking after messages once
+  double pace_error = 0.03;           ///< relative: by how much the whole machine is faster or slower from time to time
+  std::string machine_source{};       ///< of the figures above
   double file_bytes_per_second = 0;   ///< of one machine reading samples
   double store_bytes_per_second = 0;  ///< of a rank getting samples from the store of another
-  double pace_error = 0.03;           ///< relative: by how much the whole machine is faster or slower from time to time
+  std::string samples_source{};       ///< of these two
   std::vector<Setting> settings{};
   Link inside{}, between{};
   std::vector<EfficiencyCurve> curves{};

@@ -1,6 +1,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
+#include "orthant/base/json_fields.hpp"
 #include "orthant/base/nearest.hpp"
 #include "orthant/plan/exchange_forms.hpp"
 
@@ -13,6 +14,7 @@ namespace {
 
 using base::Exit;
 using base::fail;
+using Fields = base::JsonFields;
 using json = base::Json;
 
 constexpr int format_version = 1;
@@ -41,70 +43,32 @@ std::vector<std::string> kernel_names() {
   return names;
 }
 
-/// A JSON object with the place to name in messages.
-struct Fields {
-  const json& object;
-  std::string where;
-
-  void allow(std::span<const std::string> known) const {
-    for (const auto& [key, value] : object.items()) {
-      if (std::find(known.begin(), known.end(), key) == known.end()) {
-        fail(Exit::bad_data, "{}: unknown key '{}'{}", where, key, base::suggestion(key, known));
-      }
-    }
-  }
-  [[nodiscard]] int number(const char* key, int least) const {
-    const json& value = object.at(key);
-    if (!value.is_number_integer() || value < least || value > most_ranks) {
-      fail(Exit::bad_data, "{}: '{}' must be a whole number from {} to {}", where, key, least, most_ranks);
-    }
-    return value.get<int>();
-  }
-  [[nodiscard]] int number_or(const char* key, int least, int otherwise) const {
-    return object.contains(key) ? number(key, least) : otherwise;
-  }
-  [[nodiscard]] int required(const char* key) const {
-    if (!object.contains(key)) fail(Exit::bad_data, "{}: '{}' is missing", where, key);
-    return number(key, 1);
-  }
-  /// The place of a word in the list of those that are known.
-  [[nodiscard]] std::size_t word(const char* key, std::span<const std::string> known) const {
-    const json& value = object.at(key);
-    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    const auto found = std::find(known.begin(), known.end(), text);
-    if (!value.is_string() || found == known.end()) {
-      fail(Exit::bad_data, "{}: '{}' is {}{}", where, key, value.dump(), base::suggestion(text, known));
-    }
-    return static_cast<std::size_t>(found - known.begin());
-  }
-};
-
 tensor::Grid grid_from(const json& object, const std::string& where) {
   tensor::Grid grid;
   if (!object.is_object()) fail(Exit::bad_data, "{}: the grid must be an object such as {{\"d\": 2}}", where);
-  const Fields fields{object, where};
+  const Fields fields(object, where);
   for (const auto& item : object.items()) {
     const auto dim = std::find_if(tensor::all_dims.begin(), tensor::all_dims.end(),
                                   [&](tensor::Dim candidate) { return item.key() == tensor::name_of(candidate); });
     if (dim == tensor::all_dims.end()) {
       fail(Exit::bad_data, "{}: unknown dim '{}' in the grid; known are n, c, d, h, w", where, item.key());
     }
-    grid[*dim] = fields.number(tensor::name_of(*dim), 1);
+    grid[*dim] = fields.whole(tensor::name_of(*dim), 1, most_ranks);
   }
   return grid;
 }
 
 int channel_parts_from(const Fields& fields, const tensor::Grid& grid) {
-  const std::size_t algorithm = fields.object.contains("algorithm") ? fields.word("algorithm", algorithms) : 1;
-  if (fields.object.contains("channel_parts") != (algorithm == 2)) {
+  const std::size_t algorithm = fields.has("algorithm") ? fields.word("algorithm", algorithms) : 1;
+  if (fields.has("channel_parts") != (algorithm == 2)) {
     fail(Exit::bad_data, "{}: 'channel_parts' goes with \"algorithm\": \"stationary-w\", and only with that",
-         fields.where);
+         fields.where());
   }
   if (algorithm == 0) return grid.c;
   if (algorithm == 1) return 1;
-  const int parts = fields.number("channel_parts", 1);
+  const int parts = fields.whole("channel_parts", 1, most_ranks);
   if (grid.c % parts != 0) {
-    fail(Exit::bad_data, "{}: 'channel_parts' is {}; it must divide the grid's c, which is {}", fields.where, parts,
+    fail(Exit::bad_data, "{}: 'channel_parts' is {}; it must divide the grid's c, which is {}", fields.where(), parts,
          grid.c);
   }
   return parts;
@@ -112,36 +76,26 @@ int channel_parts_from(const Fields& fields, const tensor::Grid& grid) {
 
 KernelChoice choice_from(const json& object, const std::string& where) {
   if (!object.is_object()) fail(Exit::bad_data, R"({}: must be an object such as {{"algorithm": "direct"}})", where);
-  const Fields fields{object, where};
+  const Fields fields(object, where);
   fields.allow(choice_keys);
-  if (!object.contains("algorithm")) fail(Exit::bad_data, "{}: 'algorithm' is missing", where);
-  const json seconds = object.value("seconds", json(0));
-  if (!seconds.is_number() || seconds < 0) {
-    fail(Exit::bad_data, "{}: 'seconds' must be a number that is not negative", where);
-  }
-  const json scratch = object.value("scratch_bytes", json(0));
-  constexpr std::int64_t most_bytes = std::int64_t{1} << 60;
-  if (!scratch.is_number_integer() || scratch < 0 || scratch > most_bytes) {
-    fail(Exit::bad_data, "{}: 'scratch_bytes' must be a whole number from 0 to {}", where, most_bytes);
-  }
-  const json prepare = object.value("prepare_weights", json(false));
-  if (!prepare.is_boolean()) fail(Exit::bad_data, "{}: 'prepare_weights' must be true or false", where);
+  constexpr double most_seconds = 1e9;
+  constexpr std::int64_t none = 0, most_bytes = std::int64_t{1} << 60;
   return {.algorithm = model::named_algorithms[fields.word("algorithm", kernel_names())],
-          .seconds = seconds.get<double>(),
-          .scratch_bytes = scratch.get<std::int64_t>(),
-          .prepare_weights = prepare.get<bool>()};
+          .seconds = fields.has("seconds") ? fields.real("seconds", 0, most_seconds) : 0,
+          .scratch_bytes = fields.has("scratch_bytes") ? fields.whole("scratch_bytes", none, most_bytes) : 0,
+          .prepare_weights = fields.has("prepare_weights") && fields.flag("prepare_weights")};
 }
 
 /// "kernels" has a choice per pass; "kernel", from before there were such choices, is one algorithm for all of them.
 KernelChoices choices_from(const Fields& fields) {
   KernelChoices choices;
-  if (fields.object.contains("kernel")) {
+  if (fields.has("kernel")) {
     const KernelChoice all{.algorithm = model::named_algorithms[fields.word("kernel", kernel_names())]};
     choices = {.forward = all, .backward_data = all, .backward_weights = all};
   }
-  if (!fields.object.contains("kernels")) return choices;
-  const json& object = fields.object.at("kernels");
-  const std::string where = fields.where + ": kernels";
+  if (!fields.has("kernels")) return choices;
+  const json& object = fields.need("kernels");
+  const std::string where = fields.where() + ": kernels";
   if (!object.is_object()) fail(Exit::bad_data, "{}: must be an object with a choice per pass", where);
   Fields{object, where}.allow(pass_names());
   for (const model::Pass pass : model::all_passes) {
@@ -158,10 +112,10 @@ NodePlan node_from(const json& entry, const std::string& origin) {
   const auto name = entry["node"].get<std::string>();
   const Fields fields{entry, fmt::format("{}: {}", origin, name)};
   fields.allow(node_keys);
-  NodePlan node{.node = name, .grid = grid_from(entry.value("grid", json::object()), fields.where)};
-  node.first_rank = fields.number_or("first_rank", 0, 0);
+  NodePlan node{.node = name, .grid = grid_from(entry.value("grid", json::object()), fields.where())};
+  node.first_rank = fields.whole_or("first_rank", 0, most_ranks, 0);
   node.channel_parts = channel_parts_from(fields, node.grid);
-  node.stage = fields.number_or("stage", 0, 0);
+  node.stage = fields.whole_or("stage", 0, most_ranks, 0);
   if (entry.contains("statistics")) {
     node.statistics = static_cast<Statistics>(fields.word("statistics", statistics_names));
   }
@@ -171,31 +125,31 @@ NodePlan node_from(const json& entry, const std::string& origin) {
 
 GroupForm group_form_from(const json& object, const std::string& where, GroupForm form, bool is_bucket) {
   if (!object.is_object()) fail(Exit::bad_data, R"({}: must be an object such as {{"form": "recursive"}})", where);
-  const Fields fields{object, where};
+  const Fields fields(object, where);
   fields.allow(group_form_keys);
   if (object.contains("form")) {
     const json& name = object["form"];
     form.form = form_from(name.is_string() ? name.get<std::string>() : name.dump(), where, is_bucket);
   }
-  form.direct_up_to = fields.number_or("direct_up_to", 0, form.direct_up_to);
+  form.direct_up_to = fields.whole_or("direct_up_to", 0, most_ranks, form.direct_up_to);
   return form;
 }
 
 ExchangeForms exchange_forms_from(const Fields& plan) {
   ExchangeForms forms;
-  if (!plan.object.contains("exchanges")) return forms;
-  const json& object = plan.object.at("exchanges");
-  const std::string where = plan.where + ": exchanges";
+  if (!plan.has("exchanges")) return forms;
+  const json& object = plan.need("exchanges");
+  const std::string where = plan.where() + ": exchanges";
   if (!object.is_object()) fail(Exit::bad_data, "{}: must be an object with 'sums', 'buckets' or 'levels'", where);
-  const Fields fields{object, where};
+  const Fields fields(object, where);
   fields.allow(exchange_keys);
   if (object.contains("sums")) forms.sums = group_form_from(object["sums"], where + ": sums", forms.sums, false);
   if (object.contains("buckets"))
     forms.buckets = group_form_from(object["buckets"], where + ": buckets", forms.buckets, true);
-  const int levels = fields.number_or("levels", 1, 2);
+  const int levels = fields.whole_or("levels", 1, most_ranks, 2);
   if (levels > 2) fail(Exit::bad_data, "{}: 'levels' is {}; it is 1 or 2", where, levels);
   forms.two_levels = levels == 2;
-  forms.most_ranks_per_machine = fields.number_or("most_ranks_per_machine", 0, 0);
+  forms.most_ranks_per_machine = fields.whole_or("most_ranks_per_machine", 0, most_ranks, 0);
   return forms;
 }
 
@@ -263,13 +217,13 @@ Plan from_json(const std::string& text, const std::string& origin) {
     fail(Exit::bad_data, "{}: not a plan; a plan is JSON with \"format\": \"orthant-plan\"", origin);
   }
   const Fields fields{document, origin};
-  if (const int version = fields.required("version"); version != format_version) {
+  if (const int version = fields.whole("version", 1, most_ranks); version != format_version) {
     fail(Exit::bad_data, "{}: plan version {} is not known here; this program reads version {}", origin, version,
          format_version);
   }
   fields.allow(plan_keys);
-  Plan plan{.ranks = fields.required("ranks"), .nodes = {}};
-  plan.micro_batches = fields.number_or("micro_batches", 1, 1);
+  Plan plan{.ranks = fields.whole("ranks", 1, most_ranks), .nodes = {}};
+  plan.micro_batches = fields.whole_or("micro_batches", 1, most_ranks, 1);
   plan.exchanges = exchange_forms_from(fields);
   const auto nodes = document.find("nodes");
   if (nodes == document.end() || !nodes->is_array()) fail(Exit::bad_data, "{}: 'nodes' must be a list", origin);

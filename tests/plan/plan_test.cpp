@@ -1,5 +1,6 @@
 #include "orthant/plan/plan.hpp"
 
+#include "orthant/base/format.hpp"
 #include "tests/plan/message.hpp"
 
 #include <gtest/gtest.h>
@@ -86,10 +87,11 @@ TEST(Plan, BadNodesAreRefusedWithTheirPlace) {
   EXPECT_EQ(error(R"("statistics": "globl")"), "plan.json: conv: 'statistics' is \"globl\"; did you mean 'global'?");
   EXPECT_EQ(error(R"("kernel": "winogard")"), "plan.json: conv: 'kernel' is \"winogard\"; did you mean 'winograd'?");
   EXPECT_EQ(error(R"("statistics": 3)"), "plan.json: conv: 'statistics' is 3; known are: local, spatial, global");
-  EXPECT_EQ(error(R"("first_rank": -1)"), "plan.json: conv: 'first_rank' must be a whole number from 0 to 1048576");
-  EXPECT_EQ(error(R"("stage": 0.5)"), "plan.json: conv: 'stage' must be a whole number from 0 to 1048576");
+  EXPECT_EQ(error(R"("first_rank": -1)"),
+            "plan.json: conv: 'first_rank' is -1; it must be a whole number from 0 to 1048576");
+  EXPECT_EQ(error(R"("stage": 0.5)"), "plan.json: conv: 'stage' is 0.5; it must be a whole number from 0 to 1048576");
   EXPECT_EQ(error(R"("grids": {})"), "plan.json: conv: unknown key 'grids'; did you mean 'grid'?");
-  EXPECT_EQ(error(R"("grid": {"d": 0})"), "plan.json: conv: 'd' must be a whole number from 1 to 1048576");
+  EXPECT_EQ(error(R"("grid": {"d": 0})"), "plan.json: conv: 'd' is 0; it must be a whole number from 1 to 1048576");
 }
 
 /// A plan of one node with these fields.
@@ -116,7 +118,7 @@ TEST(Plan, BadKernelsAreRefusedWithTheirPlace) {
   EXPECT_EQ(error(R"({"forward": {"algorithm": "direct", "seconds": 1, "scratch_bytes": 0}})"), "no error");
   EXPECT_EQ(error(R"({"forward": {"algorithm": "direct", "prepare_weights": true}})"), "no error");
   EXPECT_EQ(error(R"({"forward": {"algorithm": "direct", "prepare_weights": 1}})"),
-            "plan.json: conv: kernels: forward: 'prepare_weights' must be true or false");
+            "plan.json: conv: kernels: forward: 'prepare_weights' is 1; it must be true or false");
   EXPECT_EQ(error(R"("direct")"), "plan.json: conv: kernels: must be an object with a choice per pass");
   EXPECT_EQ(error(R"({"forwards": {}})"), "plan.json: conv: kernels: unknown key 'forwards'; did you mean 'forward'?");
   EXPECT_EQ(error(R"({"forward": "direct"})"),
@@ -127,15 +129,19 @@ TEST(Plan, BadKernelsAreRefusedWithTheirPlace) {
   EXPECT_EQ(error(R"({"forward": {"algorithm": "direct", "second": 1}})"),
             "plan.json: conv: kernels: forward: unknown key 'second'; did you mean 'seconds'?");
   for (const char* seconds : {"-1", "-1e-300", "\"1\"", "null", "true", "[1]"}) {
-    EXPECT_EQ(error(std::string(R"({"forward": {"algorithm": "direct", "seconds": )") + seconds + "}}"),
-              "plan.json: conv: kernels: forward: 'seconds' must be a number that is not negative");
+    EXPECT_EQ(
+        error(std::string(R"({"forward": {"algorithm": "direct", "seconds": )") + seconds + "}}"),
+        fmt::format("plan.json: conv: kernels: forward: 'seconds' is {}; it must be a number from 0 to 1000000000",
+                    seconds));
   }
   EXPECT_NE(error(R"({"forward": {"algorithm": "direct", "seconds": NaN}})"), "no error");
   EXPECT_NE(error(R"({"forward": {"algorithm": "direct", "seconds": 1e999}})"), "no error");
-  for (const char* bytes : {"-1", "0.5", "1e30", "18446744073709551615", "\"1\""}) {
+  for (const char* bytes : {"-1", "0.5", "1e+30", "18446744073709551615", "\"1\""}) {
     EXPECT_EQ(
         error(std::string(R"({"forward": {"algorithm": "direct", "scratch_bytes": )") + bytes + "}}"),
-        "plan.json: conv: kernels: forward: 'scratch_bytes' must be a whole number from 0 to 1152921504606846976");
+        fmt::format("plan.json: conv: kernels: forward: 'scratch_bytes' is {}; it must be a whole number from 0 to "
+                    "1152921504606846976",
+                    bytes));
   }
 }
 
