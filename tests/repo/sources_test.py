@@ -10,7 +10,9 @@ CODE = (".cpp", ".hpp", ".py", ".sh", ".cmake", ".yaml")
 NAMES = re.compile(r"(^|_)(utils?|helpers?|manager|impl|misc)(_|$)")
 # Hosts that a document may point to; programs fetch from what the machine is set up with.
 HOSTS = {"www.apache.org", "arxiv.org", "doi.org", "keepachangelog.com", "semver.org", "github.com", "ui.perfetto.dev",
-         "www.w3.org", "pytorch.org", "huggingface.co"}
+         "www.w3.org", "pytorch.org", "huggingface.co",
+         # Where the figures of the shipped profiles were found.
+         "www.nextplatform.com", "news.mynavi.jp", "www.paranumal.com", "parallel.ru"}
 MACHINE = re.compile(r"(?<![\w.])/(work|root|home)/\w|\.pyenv|(index-url|extra-index)\s*=?\s*http")
 
 
