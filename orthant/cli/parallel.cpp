@@ -136,7 +136,7 @@ plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& grap
   plan::Plan plan = plan::make_plan(graph, request_from(arguments), ranks);
   plan::ExchangeForms& forms = plan.exchanges;
   if (!arguments.exchange.empty()) {
-    const plan::Form form = plan::form_from(arguments.exchange, "--exchange", true);
+    const plan::Form form = plan::form_from(arguments.exchange, "--exchange", plan::forms_of_buckets);
     forms = plan::forced(form, forms.two_levels);
   }
   if (arguments.levels > 0) forms.two_levels = arguments.levels == 2;

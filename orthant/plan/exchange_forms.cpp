@@ -4,13 +4,15 @@
 #include "orthant/base/nearest.hpp"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 namespace orthant::plan {
 namespace {
 
-constexpr std::array all_forms{Form::direct, Form::recursive, Form::ring, Form::mpi};
+GroupForm forced(Form form, std::span<const Form> known) {
+  const bool exists = std::find(known.begin(), known.end(), form) != known.end();
+  return {.form = exists ? form : Form::recursive, .direct_up_to = 0};
+}
 
 }  // namespace
 
@@ -24,20 +26,20 @@ const char* name_of(Form form) {
   return "";
 }
 
-Form form_from(const std::string& name, const std::string& where, bool is_bucket) {
-  std::vector<std::string> known;
-  for (const Form form : all_forms) {
-    if (name == name_of(form) && (is_bucket || form != Form::ring)) return form;
-    if (is_bucket || form != Form::ring) known.emplace_back(name_of(form));
+Form form_from(const std::string& name, const std::string& where, std::span<const Form> known) {
+  std::vector<std::string> names;
+  for (const Form form : known) {
+    if (name == name_of(form)) return form;
+    names.emplace_back(name_of(form));
   }
-  base::fail(base::Exit::bad_data, "{}: unknown form '{}'{}", where, name, base::suggestion(name, known));
+  base::fail(base::Exit::bad_data, "{}: unknown form '{}'{}", where, name, base::suggestion(name, names));
 }
 
 ExchangeForms forced(Form form, bool two_levels) {
-  ExchangeForms forms{.two_levels = two_levels};
-  forms.sums = {.form = form == Form::ring ? Form::recursive : form, .direct_up_to = 0};
-  forms.buckets = {.form = form, .direct_up_to = 0};
-  return forms;
+  return {.sums = forced(form, forms_of_sums),
+          .buckets = forced(form, forms_of_buckets),
+          .gathers = forced(form, forms_of_gathers),
+          .two_levels = two_levels};
 }
 
 }  // namespace orthant::plan

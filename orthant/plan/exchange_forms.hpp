@@ -2,14 +2,21 @@
 
 #include "orthant/plan/plan.hpp"
 
+#include <array>
+#include <span>
 #include <string>
 
 namespace orthant::plan {
 
-/// The form with this name; throws Error that begins with `where` if there is none, or if sums cannot have it.
-Form form_from(const std::string& name, const std::string& where, bool is_bucket);
+// The forms that there are of each sort of exchange.
+inline constexpr std::array forms_of_buckets{Form::direct, Form::recursive, Form::ring, Form::mpi};
+inline constexpr std::array forms_of_sums{Form::direct, Form::recursive, Form::mpi};
+inline constexpr std::array forms_of_gathers{Form::direct, Form::recursive};
 
-/// One form for all groups, whatever their size. There is no ring for sums; they are recursive then.
+/// The form with this name; throws Error that begins with `where` if it is none of `known`.
+Form form_from(const std::string& name, const std::string& where, std::span<const Form> known);
+
+/// One form for all groups, whatever their size. Sorts of exchanges that do not have it are recursive then.
 ExchangeForms forced(Form form, bool two_levels);
 
 }  // namespace orthant::plan

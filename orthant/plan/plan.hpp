@@ -69,6 +69,8 @@ struct GroupForm {
 struct ExchangeForms {
   GroupForm sums{.direct_up_to = 8};  ///< statistics and losses: few numbers that every rank wants at once
   GroupForm buckets{};  ///< gradients, whose sum is scattered over the holders, and weights, which are gathered
+  /// Tensors that are gathered on every rank of a group, and sums of tensors that are scattered over it.
+  GroupForm gathers{.direct_up_to = 8};
   /// First among the ranks of each machine, then among those of all machines that have the same place on theirs.
   bool two_levels = true;
   /// Machines with more ranks count as several: a way to try on one machine what happens between many. 0: any number.

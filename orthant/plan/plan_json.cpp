@@ -21,7 +21,7 @@ constexpr int format_version = 1;
 constexpr int most_ranks = 1 << 20;
 
 const std::array<std::string, 6> plan_keys{"format", "version", "ranks", "micro_batches", "exchanges", "nodes"};
-const std::array<std::string, 4> exchange_keys{"sums", "buckets", "levels", "most_ranks_per_machine"};
+const std::array<std::string, 5> exchange_keys{"sums", "buckets", "gathers", "levels", "most_ranks_per_machine"};
 const std::array<std::string, 2> group_form_keys{"form", "direct_up_to"};
 const std::array<std::string, 9> node_keys{"node",  "grid",       "first_rank", "algorithm", "channel_parts",
                                            "stage", "statistics", "kernels",    "kernel"};
@@ -123,13 +123,13 @@ NodePlan node_from(const json& entry, const std::string& origin) {
   return node;
 }
 
-GroupForm group_form_from(const json& object, const std::string& where, GroupForm form, bool is_bucket) {
+GroupForm group_form_from(const json& object, const std::string& where, GroupForm form, std::span<const Form> known) {
   if (!object.is_object()) fail(Exit::bad_data, R"({}: must be an object such as {{"form": "recursive"}})", where);
   const Fields fields(object, where);
   fields.allow(group_form_keys);
   if (object.contains("form")) {
     const json& name = object["form"];
-    form.form = form_from(name.is_string() ? name.get<std::string>() : name.dump(), where, is_bucket);
+    form.form = form_from(name.is_string() ? name.get<std::string>() : name.dump(), where, known);
   }
   form.direct_up_to = fields.whole_or("direct_up_to", 0, most_ranks, form.direct_up_to);
   return form;
@@ -140,12 +140,16 @@ ExchangeForms exchange_forms_from(const Fields& plan) {
   if (!plan.has("exchanges")) return forms;
   const json& object = plan.need("exchanges");
   const std::string where = plan.where() + ": exchanges";
-  if (!object.is_object()) fail(Exit::bad_data, "{}: must be an object with 'sums', 'buckets' or 'levels'", where);
+  if (!object.is_object())
+    fail(Exit::bad_data, "{}: must be an object with 'sums', 'buckets', 'gathers' or 'levels'", where);
   const Fields fields(object, where);
   fields.allow(exchange_keys);
-  if (object.contains("sums")) forms.sums = group_form_from(object["sums"], where + ": sums", forms.sums, false);
-  if (object.contains("buckets"))
-    forms.buckets = group_form_from(object["buckets"], where + ": buckets", forms.buckets, true);
+  const auto read = [&](const char* key, GroupForm& form, std::span<const Form> known) {
+    if (object.contains(key)) form = group_form_from(object[key], fmt::format("{}: {}", where, key), form, known);
+  };
+  read("sums", forms.sums, forms_of_sums);
+  read("buckets", forms.buckets, forms_of_buckets);
+  read("gathers", forms.gathers, forms_of_gathers);
   const int levels = fields.whole_or("levels", 1, most_ranks, 2);
   if (levels > 2) fail(Exit::bad_data, "{}: 'levels' is {}; it is 1 or 2", where, levels);
   forms.two_levels = levels == 2;
@@ -161,6 +165,7 @@ json to_json(const ExchangeForms& forms) {
   json object = json::object();
   if (forms.sums != usual.sums) object["sums"] = to_json(forms.sums);
   if (forms.buckets != usual.buckets) object["buckets"] = to_json(forms.buckets);
+  if (forms.gathers != usual.gathers) object["gathers"] = to_json(forms.gathers);
   if (forms.two_levels != usual.two_levels) object["levels"] = forms.two_levels ? 2 : 1;
   if (forms.most_ranks_per_machine != 0) object["most_ranks_per_machine"] = forms.most_ranks_per_machine;
   return object;

@@ -12,26 +12,6 @@ constexpr std::int64_t float_bytes = sizeof(float);
 
 std::int64_t bytes_of(const Range& items) { return (items.hi - items.lo) * float_bytes; }
 
-/// The blocks of owners that a recursive exchange goes through: `count` of `size` owners each, the rank's own is
-/// `digit`, and the one of `digit` 0 begins with owner `first`.
-struct Split {
-  int first = 0, size = 1, count = 1, digit = 0;
-};
-
-/// From all owners down to one. The first splits are into the most distant owners.
-std::vector<Split> splits_of(int owners, int owner) {
-  std::vector<Split> splits;
-  int first = 0;
-  int size = owners;
-  for (const int factor : factors_of(owners)) {
-    size /= factor;
-    const int digit = (owner - first) / size;
-    splits.push_back({.first = first, .size = size, .count = factor, .digit = digit});
-    first += digit * size;
-  }
-  return splits;
-}
-
 class Builder {
  public:
   explicit Builder(const BucketExchange& exchange) : exchange_(exchange) { rounds_.reserve(16); }

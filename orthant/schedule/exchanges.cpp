@@ -168,15 +168,21 @@ void Exchanges::settle_forward_sends() {
 }
 
 Tensor Exchanges::collect(const std::string& name, Kind kind, const Value& own, const tensor::Redistribution& boxes) {
-  const tensor::Moves moves = tensor::moves_of(boxes, setting_.rank);
+  const std::optional<GatherGroup> group = gather_group(boxes, setting_.rank, setting_.forms.gathers);
+  const tensor::Moves moves = group ? tensor::Moves{} : tensor::moves_of(boxes, setting_.rank);
   const std::vector<Box> wanted = tensor::wanted_boxes(boxes.wanted, setting_.rank);
   Tensor result;
   if (wanted.size() == 1 && !own.empty() && tensor::contains(own.box, wanted.front())) {
     result = as_tensor(part_of(own, wanted.front()));
   } else {
     result = emitter_.add_tensor(name, wanted);
+    if (group && !own.empty()) emitter_.copy(emitter_.node(), "keep", own, part_of(result.boxes.front(), own.box));
     for (const tensor::Move& move : moves.stays)
       emitter_.copy(emitter_.node(), "keep", part_of(own, move.box), part_of(at(result.boxes, move.wanted), move.box));
+  }
+  if (group) {
+    finish(gather(name, kind, *group, own, result.boxes.front()));
+    return result;
   }
   PeerValues sends;
   PeerValues receives;
@@ -189,6 +195,11 @@ Tensor Exchanges::collect(const std::string& name, Kind kind, const Value& own, 
 
 Returning Exchanges::give_back(const std::string& name, Kind kind, const Tensor& gradient,
                                const tensor::Redistribution& boxes) {
+  if (const std::optional<GatherGroup> group = gather_group(boxes, setting_.rank, setting_.forms.gathers)) {
+    Value partial = gradient.boxes.front();
+    partial.owned = gradient.all.owned;
+    return scatter(name, kind, *group, partial);
+  }
   const tensor::Moves moves = tensor::moves_of(boxes, setting_.rank);
   const Box owned = tensor::owned_box(boxes.held, setting_.rank);
   Returning result;
@@ -217,6 +228,8 @@ Returning Exchanges::give_back(const std::string& name, Kind kind, const Tensor&
 
 Pending Exchanges::fill(const std::string& name, Kind kind, const NodeValue& value,
                         const tensor::Redistribution& boxes) {
+  if (const std::optional<GatherGroup> group = gather_group(boxes, setting_.rank, setting_.forms.gathers))
+    return gather(name, kind, *group, value.own, value.stored);
   const tensor::Moves moves = tensor::moves_of(boxes, setting_.rank);
   PeerValues sends;
   PeerValues receives;

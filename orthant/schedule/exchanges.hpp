@@ -1,6 +1,7 @@
 #pragma once
 
 #include "orthant/schedule/emitter.hpp"
+#include "orthant/schedule/gather_rounds.hpp"
 #include "orthant/schedule/levels.hpp"
 #include "orthant/tensor/moves.hpp"
 
@@ -95,6 +96,12 @@ class Exchanges {
     Phase phase = Phase::forward;
     Pending pending;
   };
+
+  /// Starts to bring the blocks of a group together in `all`, in rounds. What this rank has of them is there already,
+  /// and it is `own`.
+  Pending gather(const std::string& name, Kind kind, const GatherGroup& group, const Value& own, const Value& all);
+  /// The adjoint: `partial` has what this rank adds to all blocks.
+  Returning scatter(const std::string& name, Kind kind, const GatherGroup& group, const Value& partial);
 
   Emitter& emitter_;
   Schedule& schedule_;

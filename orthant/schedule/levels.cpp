@@ -75,4 +75,17 @@ std::vector<int> factors_of(int smooth) {
   return factors;
 }
 
+std::vector<Split> splits_of(int smooth, int member) {
+  std::vector<Split> splits;
+  int first = 0;
+  int size = smooth;
+  for (const int factor : factors_of(smooth)) {
+    size /= factor;
+    const int digit = (member - first) / size;
+    splits.push_back({.first = first, .size = size, .count = factor, .digit = digit});
+    first += digit * size;
+  }
+  return splits;
+}
+
 }  // namespace orthant::schedule

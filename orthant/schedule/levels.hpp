@@ -34,4 +34,13 @@ int smooth_part(int count);
 /// Its prime factors, the smallest first.
 std::vector<int> factors_of(int smooth);
 
+/// The blocks of members that a recursive exchange goes through: `count` of `size` members each, that of the member in
+/// question is `digit`, and the one of `digit` 0 begins with member `first`.
+struct Split {
+  int first = 0, size = 1, count = 1, digit = 0;
+};
+
+/// From a smooth number of members down to one. The first splits are into the most distant ones.
+std::vector<Split> splits_of(int smooth, int member);
+
 }  // namespace orthant::schedule

@@ -25,6 +25,19 @@ inline model::Graph exact_network(std::int64_t samples) {
   return builder.finish({.terms = {{}}});
 }
 
+/// Layers whose filters and channels can be cut over many ranks, unevenly: what they read is gathered, or summed in
+/// parts and scattered.
+inline model::Graph network_with_gathers(std::int64_t samples) {
+  model::GraphBuilder builder("gathers", 3, {.n = samples, .c = 2, .d = 2, .h = 2, .w = 2});
+  builder.add("a", model::Conv{.filters = 18, .window = {}});
+  builder.add("b", model::Conv{.filters = 20, .window = three_taps()});
+  builder.add("pool", model::Pool{.window = {.size = tensor::cube(2), .stride = tensor::cube(2)}});
+  builder.add("flat", model::Flatten{});
+  builder.add("dense", model::Dense{.features = 17});
+  builder.add("last", model::Dense{.features = 4});
+  return builder.finish({.terms = {{}}});
+}
+
 /// A network whose statistics are sums of whole numbers.
 inline model::Graph network_with_statistics(std::int64_t samples) {
   model::GraphBuilder builder("statistics", 3, {.n = samples, .c = 2, .d = 4, .h = 4, .w = 4});

@@ -63,6 +63,21 @@ TEST_P(Forms, StatisticsAreThoseOfOneRank) {
   }
 }
 
+/// Groups of all sizes, with blocks that are not equal and with members that lean on others.
+TEST_P(Forms, GatherAndScatterAsOneRankBitForBit) {
+  const int ranks = GetParam();
+  const model::Graph graph = network_with_gathers(2);
+  for (const std::string cut : {"f", "c", "n2f"}) {
+    const std::string grid = cut + std::to_string(cut == "n2f" ? std::max(1, ranks / 2) : ranks);
+    RanksOptions options{.learning_rate = 0.25, .lower = {.optimizer = momentum, .keep_output = true}};
+    const Outcome one = run_ranks(graph, plan::serial_plan(graph), options);
+    for (const Form form : {Form::direct, Form::recursive}) {
+      SCOPED_TRACE(title(grid, form, 1));
+      EXPECT_EQ(difference(run_ranks(graph, plan_of(graph, grid, form, true), options), one), "");
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, Forms, testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16),
                          [](const auto& ranks) { return std::to_string(ranks.param); });
 
@@ -86,6 +101,21 @@ TEST(FormsOfMixedPlans, EqualOneRankBitForBitOnWholeNumbers) {
         }
       }
     }
+  }
+}
+
+/// The first convolution is cut in space, the next one over filters: every rank wants what all have.
+TEST(FormsOfMixedPlans, GatherWhatWasCutInSpace) {
+  const model::Graph graph = network_with_gathers(2);
+  const RanksOptions options{.lower = {.optimizer = momentum, .keep_output = true}};
+  const Outcome one = run_ranks(graph, plan::serial_plan(graph), options);
+  for (const tensor::Grid& space : {tensor::Grid{.d = 2}, tensor::Grid{.h = 2, .w = 2},
+                                    tensor::Grid{.d = 2, .h = 2, .w = 2}, tensor::Grid{.n = 2, .d = 2, .h = 2}}) {
+    const std::string filters = "n" + std::to_string(space.n) + "f" + std::to_string(tensor::parts(space) / space.n);
+    plan::Plan plan = plan_of(graph, filters, Form::recursive, true);
+    plan.nodes[0].grid = plan.nodes[1].grid = space;
+    SCOPED_TRACE(plan::to_text(plan));
+    EXPECT_EQ(difference(run_ranks(graph, plan, options), one), "");
   }
 }
 

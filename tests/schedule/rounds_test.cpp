@@ -1,5 +1,6 @@
 // How many rounds, messages and bytes exchanges of large groups have.
 #include "orthant/schedule/bucket_rounds.hpp"
+#include "orthant/schedule/gather_rounds.hpp"
 #include "orthant/schedule/sum_rounds.hpp"
 
 #include <gtest/gtest.h>
@@ -69,6 +70,67 @@ TEST(BucketRounds, OfTwoLevelsSendLessBetweenMachines) {
       if (message.peer / together != 5 / together) between += message.bytes;
   }
   EXPECT_EQ(between, (std::int64_t{1} << 20) * 4 / together * 3 / 4);
+}
+
+/// `parts` groups of ranks that have blocks of channels, all of which each of them wants.
+tensor::Redistribution gathering(int samples, int channels, int parts) {
+  const tensor::Distribution held{.global = {samples, channels, 2, 2, 2}, .grid = {.n = samples, .c = parts}};
+  tensor::Demand wanted = tensor::demand_of(held);
+  wanted.channels = [channels](int /*coordinate*/) { return std::vector<tensor::Range>{{0, channels}}; };
+  return {.held = held, .wanted = wanted};
+}
+
+constexpr GroupForm gathers{.form = Form::recursive, .direct_up_to = 0};
+
+/// Doubling receives all that others have, once, and halving the same the other way round; both take few messages.
+TEST(GatherRounds, MoveNoMoreThanTheyMust) {
+  for (const int parts : {2, 6, 9, 32, 50}) {
+    const auto group = gather_group(gathering(3, 3 * parts + 1, parts), parts + 1, gathers);
+    ASSERT_TRUE(group);
+    EXPECT_EQ(group->members.front(), parts);
+    const GatherOrder order(*group);
+    const std::int64_t own = order.block(1).hi - order.block(1).lo;
+    EXPECT_EQ(order.items(), (3 * parts + 1) * 8);
+    std::int64_t received = 0;
+    for (const Round& round : gather_rounds(*group, order, {0, 0})) {
+      for (const Message& message : round.receives) received += message.bytes;
+    }
+    EXPECT_EQ(received, (order.items() - own) * 4) << parts << " parts";
+    const Volume back = volume_of(scatter_rounds(*group, order, {0, 0}, 1).rounds);
+    EXPECT_EQ(back.bytes, (order.items() - own) * 4) << parts << " parts";
+    EXPECT_LE(back.messages, 9) << parts << " parts";
+  }
+}
+
+TEST(GatherRounds, AreForGroupsThatWantEverything) {
+  const tensor::Redistribution all = gathering(2, 64, 16);
+  EXPECT_TRUE(gather_group(all, 20, gathers));
+  EXPECT_FALSE(gather_group(all, 20, {.form = Form::recursive, .direct_up_to = 16}));
+  EXPECT_FALSE(gather_group(all, 20, {.form = Form::direct}));
+  EXPECT_FALSE(gather_group(all, 32, gathers)) << "no member";
+
+  tensor::Redistribution own = all;
+  own.wanted = tensor::demand_of(all.held);
+  EXPECT_FALSE(gather_group(own, 20, gathers));
+  tensor::Redistribution some = all;
+  some.wanted.channels = [](int i) { return std::vector<tensor::Range>{{0, i == 15 ? 32 : 64}}; };
+  EXPECT_FALSE(gather_group(some, 20, gathers));
+  tensor::Redistribution halo = all;
+  halo.held.grid = halo.wanted.grid = {.n = 2, .c = 8, .d = 2};
+  halo.wanted.along = [](tensor::Dim dim, int i) {
+    return dim == tensor::Dim::n ? tensor::Range{i, i + 1} : tensor::Range{0, dim == tensor::Dim::d && i == 0 ? 1 : 2};
+  };
+  EXPECT_FALSE(gather_group(halo, 20, gathers));
+}
+
+/// Ranks that have cells and want channels next, all of them.
+TEST(GatherRounds, GatherAcrossGrids) {
+  tensor::Redistribution boxes = gathering(2, 64, 8);
+  boxes.held.grid = {.n = 2, .d = 2, .h = 2, .w = 2};
+  const auto group = gather_group(boxes, 11, gathers);
+  ASSERT_TRUE(group);
+  EXPECT_EQ(group->members, (std::vector<int>{8, 9, 10, 11, 12, 13, 14, 15}));
+  EXPECT_EQ(group->place, 3);
 }
 
 }  // namespace
