@@ -14,6 +14,9 @@ namespace orthant::oracle {
 /// What a task is remembered by in a profile: its signature and, for convolutions, the algorithm.
 std::string task_key(const model::Task& task);
 Features features_of(const model::Task& task);
+/// A number that tells tasks with different keys apart, found much faster than the key. Two that differ share one with
+/// a probability of 2^-64.
+std::uint64_t fingerprint(const model::Task& task);
 
 /// How a price is known, from the best to the poorest.
 enum class Knowledge { measured, interpolated, curve };
@@ -39,7 +42,7 @@ class Prices {
   Prices(const Profile& profile, int threads, int ranks_per_machine);
 
   [[nodiscard]] const Profile& profile() const { return *profile_; }
-  [[nodiscard]] const Setting& setting() const { return setting_; }
+  [[nodiscard]] const Setting& setting() const { return *setting_; }
   /// Time of one execution of a task, without messages that it looks after meanwhile.
   [[nodiscard]] Price of(const model::Task& task) const;
   /// Scratch memory, where it was measured; nothing otherwise.
@@ -49,19 +52,19 @@ class Prices {
   [[nodiscard]] PricedAlgorithm fastest(const model::ConvTask& open) const;
 
  private:
-  struct Family {
-    std::vector<const MeasuredTask*> members;
-  };
+  [[nodiscard]] Price compute(const model::Task& task) const;
   [[nodiscard]] Price estimate(const Features& features) const;
   [[nodiscard]] Price by_curve(const Features& features) const;
   [[nodiscard]] double roofline_seconds(const Features& features) const;
 
   const Profile* profile_;
-  Setting setting_;
+  const Setting* setting_;
+  int threads_;
   double scale_ = 1;  ///< seconds of this setting per measured second
   double scale_error_ = 0;
-  std::unordered_map<std::string, Family> families_;
-  mutable std::unordered_map<std::string, Price> known_;
+  std::unordered_map<std::string, std::vector<const MeasuredTask*>> families_;
+  mutable std::unordered_map<std::uint64_t, Price> known_;  ///< by fingerprint()
+  mutable std::unordered_map<std::uint64_t, PricedAlgorithm> choices_;
 };
 
 }  // namespace orthant::oracle
