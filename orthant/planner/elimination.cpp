@@ -143,9 +143,8 @@ std::vector<std::vector<int>> Elimination::parts_of(int variable, std::int64_t m
     return entries(joint_scope(part, variable)) <= most_entries / sizes_[index(variable)];
   };
   if (fits(all)) return {all};
-  std::stable_sort(all.begin(), all.end(), [&](int a, int b) {
-    return factors_[index(a)].values.size() > factors_[index(b)].values.size();
-  });
+  std::stable_sort(all.begin(), all.end(),
+                   [&](int a, int b) { return factors_[index(a)].values.size() > factors_[index(b)].values.size(); });
   std::vector<std::vector<int>> parts;
   for (const int factor : all) {
     const auto room = std::find_if(parts.begin(), parts.end(), [&](std::vector<int> part) {

@@ -81,7 +81,8 @@ class Searcher {
   /// One search for the least weighted cost; with a combination to begin with, for the fastest that fits.
   Answer descend(const Weights& weights, const std::optional<Answer>& known) {
     const Elimination costs = eliminated(weights);
-    const std::optional<Elimination> bytes = known ? std::optional(eliminated({.seconds = 0, .bytes = 1})) : std::nullopt;
+    const std::optional<Elimination> bytes =
+        known ? std::optional(eliminated({.seconds = 0, .bytes = 1})) : std::nullopt;
     Descent descent{.weights = weights, .costs = costs, .bytes = bytes ? &*bytes : nullptr};
     descent.choices.assign(sizes_.size(), 0);
     if (known) {
