@@ -70,8 +70,8 @@ std::string family_of(const model::UpdateTask& task) {
 /// Samples, channels of both sides, and cells of dst.
 std::vector<double> extents(const Layout& src, const Layout& dst) {
   std::vector<double> result;
-  for (const std::int64_t extent : {dst.extents.n, src.extents.c, dst.extents.c, dst.extents.d, dst.extents.h,
-                                    dst.extents.w})
+  for (const std::int64_t extent :
+       {dst.extents.n, src.extents.c, dst.extents.c, dst.extents.d, dst.extents.h, dst.extents.w})
     result.push_back(static_cast<double>(std::max<std::int64_t>(1, extent)));
   return result;
 }

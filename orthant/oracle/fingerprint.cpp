@@ -28,10 +28,8 @@ class Mark {
     for (const tensor::Extent3* one : {&window.size, &window.stride, &window.dilation, &window.pad_lo}) add(*one);
   }
   template <class Enum>
-    requires std::is_enum_v<Enum>
-  void add(Enum value) {
-    add(static_cast<std::int64_t>(value));
-  }
+  requires std::is_enum_v<Enum>
+  void add(Enum value) { add(static_cast<std::int64_t>(value)); }
   template <class... Values>
   void add_all(const Values&... values) {
     (add(values), ...);

@@ -6,7 +6,6 @@
 #include "orthant/schedule/schedule.hpp"
 
 #include <array>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,7 +36,7 @@ struct StepOptions {
   int ranks_per_machine = 0;  ///< 0: as many as the profile has room for
   schedule::Mode mode = schedule::Mode::train;
   enum class Samples { none, store, files } samples = Samples::none;  ///< where they come from in every step
-  bool keep_timeline = false;  ///< Prediction::timelines
+  bool keep_timeline = false;                                         ///< Prediction::timelines
 };
 
 /// One step of a schedule in predicted time.
@@ -68,20 +67,22 @@ struct LayerTime {
 };
 
 struct Prediction {
-  double seconds = 0;  ///< of one step
-  double error = 0;    ///< relative, one standard deviation
+  double seconds = 0;                      ///< of one step
+  double error = 0;                        ///< relative, one standard deviation
   std::array<double, part_count> parts{};  ///< seconds; they add up to `seconds`
   double exposed_seconds = 0;              ///< waiting for messages
   double hidden_seconds = 0;               ///< messages under way while the rank computed
   std::int64_t flops = 0;                  ///< of the whole step, all ranks
   schedule::Volume sent{};                 ///< of the busiest rank
   Memory memory{};
-  bool fits = true;                 ///< into the memory of a machine of the profile
+  bool fits = true;                  ///< into the memory of a machine of the profile
   std::int64_t available_bytes = 0;  ///< of a rank
-  std::array<double, 3> known{};    ///< share of computing by Knowledge
+  std::array<double, 3> known{};     ///< share of computing by Knowledge
   std::vector<LayerTime> layers{};
   std::vector<Timeline> timelines{};
   int classes = 0;
+  int followed = 0;  ///< schedules that were followed through time; fewer than classes where some take equal time
+  int forced = 0;    ///< waits that had to be given up: more than none means that classes are no true image
   double lower_seconds = 0, price_seconds = 0;  ///< what it took to say all this
 };
 
@@ -89,6 +90,10 @@ struct Prediction {
 /// kernels gets those that are fastest by the profile: see with_kernels().
 Prediction predict(const model::Graph& graph, const plan::Plan& plan, const Profile& profile,
                    const StepOptions& options);
+
+/// The same with prices that are kept from call to call, which is faster. They must be for the threads and ranks per
+/// machine that the options say.
+Prediction predict(const model::Graph& graph, const plan::Plan& plan, const Prices& prices, const StepOptions& options);
 
 /// The plan with an algorithm for every convolution, as the profile's prices say. What it names already stays.
 plan::Plan with_kernels(const model::Graph& graph, const plan::Plan& plan, const Prices& prices,

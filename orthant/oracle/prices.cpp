@@ -46,12 +46,11 @@ const char* name_of(Knowledge knowledge) {
 
 Prices::Prices(const Profile& profile, int threads, int ranks_per_machine) : profile_(&profile) {
   if (profile.settings.empty()) base::fail(base::Exit::bad_data, "{}: the profile has no settings", profile.name);
-  const auto nearest = std::min_element(
-      profile.settings.begin(), profile.settings.end(), [&](const Setting& a, const Setting& b) {
+  const auto nearest =
+      std::min_element(profile.settings.begin(), profile.settings.end(), [&](const Setting& a, const Setting& b) {
         return distance(a, threads, ranks_per_machine) < distance(b, threads, ranks_per_machine);
       });
   setting_ = &*nearest;
-  threads_ = threads;
   scale_ = static_cast<double>(nearest->threads) / threads;
   scale_error_ = 0.1 * distance(*nearest, threads, ranks_per_machine);
   for (const auto& [key, task] : setting_->tasks) families_[task.features.family].push_back(&task);
@@ -91,8 +90,8 @@ Price Prices::estimate(const Features& features) const {
     for (const auto& [name, members] : families_) {
       if (name.compare(0, family.size(), family) != 0) continue;
       for (const MeasuredTask* member : members)
-        neighbours.push_back({distance(features, member->features),
-                              std::log(member->seconds / roofline_seconds(member->features))});
+        neighbours.push_back(
+            {distance(features, member->features), std::log(member->seconds / roofline_seconds(member->features))});
     }
   }
   if (neighbours.empty()) return by_curve(features);
@@ -137,11 +136,27 @@ Price Prices::of(const model::Task& task) const {
   return known_.emplace(mark, compute(task)).first->second;
 }
 
-std::optional<std::int64_t> Prices::scratch_bytes(const model::Task& task) const {
-  if (setting_->tasks.empty() || setting_->threads != threads_) return std::nullopt;
-  const auto found = setting_->tasks.find(task_key(task));
-  if (found == setting_->tasks.end()) return std::nullopt;
-  return found->second.scratch_bytes;
+std::int64_t Prices::scratch_bytes(const model::Task& task) const {
+  if (setting_->tasks.empty()) return 0;
+  const std::uint64_t mark = fingerprint(task);
+  const auto remembered = scratch_.find(mark);
+  if (remembered != scratch_.end()) return remembered->second;
+  std::int64_t bytes = 0;
+  const auto measured = setting_->tasks.find(task_key(task));
+  if (measured != setting_->tasks.end()) {
+    bytes = measured->second.scratch_bytes;
+  } else {
+    const Features features = features_of(task);
+    const auto family = families_.find(features.family);
+    if (family != families_.end()) {
+      const auto alike = std::min_element(family->second.begin(), family->second.end(),
+                                          [&](const MeasuredTask* a, const MeasuredTask* b) {
+                                            return distance(features, a->features) < distance(features, b->features);
+                                          });
+      bytes = (*alike)->scratch_bytes;
+    }
+  }
+  return scratch_.emplace(mark, bytes).first->second;
 }
 
 PricedAlgorithm Prices::fastest(const model::ConvTask& open) const {
@@ -156,8 +171,8 @@ PricedAlgorithm Prices::fastest(const model::ConvTask& open) const {
     const bool measured = setting_->tasks.contains(task_key(task));
     // Without a measurement of just this task it is not known that the kernel can run it. Those of one family can, but
     // for oneDNN's, which want dense tensors.
-    if (!measured && (!families_.contains(features_of(task).family) ||
-                      (algorithm == model::Algorithm::onednn && !dense)))
+    if (!measured &&
+        (!families_.contains(features_of(task).family) || (algorithm == model::Algorithm::onednn && !dense)))
       continue;
     const Price price = of(task);
     const bool first = best.algorithm == model::Algorithm::automatic;

@@ -4,7 +4,6 @@
 #include "orthant/oracle/profile.hpp"
 #include "orthant/schedule/schedule.hpp"
 
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -45,8 +44,8 @@ class Prices {
   [[nodiscard]] const Setting& setting() const { return *setting_; }
   /// Time of one execution of a task, without messages that it looks after meanwhile.
   [[nodiscard]] Price of(const model::Task& task) const;
-  /// Scratch memory, where it was measured; nothing otherwise.
-  [[nodiscard]] std::optional<std::int64_t> scratch_bytes(const model::Task& task) const;
+  /// Scratch memory of its kernel as it was measured; otherwise that of the task of its family that is most like it.
+  [[nodiscard]] std::int64_t scratch_bytes(const model::Task& task) const;
   /// The fastest algorithm for a convolution whose algorithm is open. `automatic` if the machine has none to choose
   /// from.
   [[nodiscard]] PricedAlgorithm fastest(const model::ConvTask& open) const;
@@ -59,12 +58,12 @@ class Prices {
 
   const Profile* profile_;
   const Setting* setting_;
-  int threads_;
   double scale_ = 1;  ///< seconds of this setting per measured second
   double scale_error_ = 0;
   std::unordered_map<std::string, std::vector<const MeasuredTask*>> families_;
   mutable std::unordered_map<std::uint64_t, Price> known_;  ///< by fingerprint()
   mutable std::unordered_map<std::uint64_t, PricedAlgorithm> choices_;
+  mutable std::unordered_map<std::uint64_t, std::int64_t> scratch_;
 };
 
 }  // namespace orthant::oracle
