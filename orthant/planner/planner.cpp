@@ -1,0 +1,160 @@
+#include "orthant/planner/planner.hpp"
+
+#include "orthant/base/error.hpp"
+#include "orthant/base/format.hpp"
+#include "orthant/plan/groups.hpp"
+#include "orthant/plan/strategy.hpp"
+#include "orthant/planner/improve.hpp"
+#include "orthant/planner/shortage.hpp"
+#include "orthant/planner/tables.hpp"
+#include "orthant/planner/trials.hpp"
+
+#include <algorithm>
+
+namespace orthant::planner {
+namespace {
+
+using base::Exit;
+using base::fail;
+
+void check(const model::Graph& graph, const PlanningOptions& options) {
+  constexpr int most_ranks = 100'000;
+  if (options.ranks < 1 || options.ranks > most_ranks)
+    fail(Exit::usage, "{} ranks; plans are made for 1 to {}", options.ranks, most_ranks);
+  if (options.memory_bytes_per_rank < 0)
+    fail(Exit::usage, "{} bytes of memory; a rank needs some", options.memory_bytes_per_rank);
+  if (options.micro_batches != 0) plan::check_micro_batches(graph, options.micro_batches);
+}
+
+std::vector<Candidate> try_strategies(const model::Graph& graph, const PlanningOptions& options, Trials& trials) {
+  std::vector<Candidate> strategies;
+  for (const std::string& name : plan::strategy_names()) {
+    strategies.push_back(trials.attempt(
+        name, [&] { return plan::make_plan(graph, name, options.ranks, options.micro_batches); }));
+  }
+  return strategies;
+}
+
+std::vector<plan::Plan> plans_of(const std::vector<Candidate>& candidates) {
+  std::vector<plan::Plan> plans;
+  for (const Candidate& one : candidates)
+    if (one.refused.empty()) plans.push_back(one.plan);
+  return plans;
+}
+
+/// Searches the tables with memory for so many bytes. If the plan turns out to need more than there is, again with less.
+void search_tables(const Tables& tables, double exposed, int ranks, Trials& trials, Search& result) {
+  Problem problem = tables.problem(exposed);
+  const auto process = static_cast<double>(trials.prices().profile().process_bytes);
+  const double room = trials.memory_bytes() - process;
+  problem.most_bytes = room;
+  for (int round = 0; round < 4; ++round) {
+    const Answer answer = search(problem);
+    if (!answer.exact) {
+      result.exact = false;
+      result.bound_seconds = std::max(result.bound_seconds, answer.cost.seconds - answer.least_seconds);
+    }
+    const auto tried = trials.afford("searched", tables.plan(answer.choices, ranks, exposed));
+    if (!tried || tried->fits || !answer.fits) return;
+    const double needed = static_cast<double>(tried->prediction.memory.total()) - process;
+    problem.most_bytes = std::min(0.95 * answer.cost.bytes, answer.cost.bytes * 0.97 * room / needed);
+  }
+}
+
+/// Quickly: one search and nothing more.
+enum class Depth { quick, full };
+
+void search_plans(const model::Graph& graph, const PlanningOptions& options, Depth depth, Trials& trials,
+                  const std::vector<plan::Plan>& known, Search& result) {
+  const Network network{.profile = trials.prices().profile(),
+                        .machines = plan::Machines::alike(options.ranks, trials.ranks_per_machine()),
+                        .ranks_per_machine = trials.ranks_per_machine()};
+  CutPrices prices(graph, trials.prices(), network, options.step.optimizer);
+  std::vector<std::vector<int>> groups = plan::grid_groups(graph);
+  std::vector<std::vector<tensor::Grid>> cuts = candidate_cuts(groups, options.ranks, known, prices, {});
+  for (const auto& group : cuts) result.cuts += static_cast<int>(group.size());
+  const Tables tables(std::move(groups), std::move(cuts), prices);
+  result.exact = true;
+  // How much of the gradients' sums is waited for depends on the whole plan: several guesses are followed.
+  search_tables(tables, 0.5, options.ranks, trials, result);
+  if (depth == Depth::quick) return;
+  for (const double exposed : {0.0, 1.0}) search_tables(tables, exposed, options.ranks, trials, result);
+  try_pipelines(graph, options.ranks, trials);
+  improve_cuts(tables, options.ranks, trials);
+  improve_exchanges(trials);
+}
+
+bool fits_somehow(const model::Graph& graph, const oracle::Profile& profile, const PlanningOptions& options) {
+  Trials trials(graph, profile, options);
+  Search found;
+  search_plans(graph, options, Depth::quick, trials, {}, found);
+  return trials.best().fits;
+}
+
+std::string reason_of(const Planned& planned) {
+  const Candidate* rival = nullptr;
+  for (const Candidate& one : planned.strategies)
+    if (one.fits && (!rival || is_better(one, *rival))) rival = &one;
+  const std::string limit = oracle::bottleneck(planned.best.prediction);
+  if (!rival) return fmt::format("no named strategy fits; most of its step: {}", limit);
+  const double gain = 1 - planned.best.prediction.seconds / rival->prediction.seconds;
+  if (gain <= 0) return fmt::format("{} is the fastest that was found; most of its step: {}", rival->name, limit);
+  return fmt::format("{:.1f} % less time than {}, the best named strategy; most of its step: {}", 100 * gain,
+                     rival->name, limit);
+}
+
+}  // namespace
+
+Planned plan_best(const model::Graph& graph, const oracle::Profile& profile, const PlanningOptions& options) {
+  check(graph, options);
+  Planned planned;
+  planned.serial = oracle::predict(graph, plan::serial_plan(graph), profile, options.step);
+  Trials trials(graph, profile, options);
+  planned.strategies = try_strategies(graph, options, trials);
+  if (options.search && options.micro_batches <= 1)
+    search_plans(graph, options, Depth::full, trials, plans_of(planned.strategies), planned.search);
+  planned.search.predicted = trials.predicted();
+  planned.best = trials.best();
+  if (!trials.has_best()) return planned;
+  planned.best.plan = oracle::with_kernels(graph, planned.best.plan, trials.prices(), options.step);
+  if (planned.found()) {
+    planned.reason = reason_of(planned);
+  } else {
+    planned.advice = shortage(graph, options, planned.best, trials.memory_bytes(),
+                              [&](const model::Graph& other, const PlanningOptions& changed) {
+                                return fits_somehow(other, profile, changed);
+                              });
+  }
+  return planned;
+}
+
+std::vector<WhatIf> what_ifs(const model::Graph& graph, const oracle::Profile& profile,
+                             const PlanningOptions& options) {
+  std::vector<WhatIf> answers;
+  const auto ask = [&](const std::string& question, const model::Graph& asked, const oracle::Profile& machine,
+                       const PlanningOptions& changed) {
+    WhatIf answer{.question = question, .options = changed, .mini_batch = asked.nodes.front().shape.n, .best = {}};
+    try {
+      answer.best = plan_best(asked, machine, changed).best;
+    } catch (const base::Error& error) {
+      answer.best.refused = error.what();
+    }
+    answers.push_back(std::move(answer));
+  };
+  PlanningOptions twice = options;
+  twice.ranks *= 2;
+  ask("twice the ranks", graph, profile, twice);
+  oracle::Profile faster = profile;
+  faster.between.bytes_per_second *= 2;
+  ask("twice the bandwidth between machines", graph, faster, options);
+  const std::int64_t samples = graph.nodes.front().shape.n;
+  if (samples > 1) ask("half the mini-batch", with_mini_batch(graph, samples / 2), profile, options);
+  return answers;
+}
+
+model::Graph with_mini_batch(model::Graph graph, std::int64_t samples) {
+  for (model::Node& node : graph.nodes) node.shape.n = samples;
+  return graph;
+}
+
+}  // namespace orthant::planner
