@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <unordered_map>
@@ -252,6 +253,49 @@ bool has_stages(const plan::Plan& plan) {
   return std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const plan::NodePlan& node) { return node.stage > 0; });
 }
 
+/// What each algorithm takes that can run all convolutions of one node and pass, those of all ranks and all pieces.
+class SharedChoice {
+ public:
+  /// The convolutions that follow are another rank's.
+  void next_rank() {
+    for (auto& [algorithm, cost] : costs_) {
+      cost.most = std::max(cost.most, cost.of_rank);
+      cost.of_rank = 0;
+    }
+  }
+  void add(const std::vector<PricedAlgorithm>& runnable) {
+    if (!started_) {
+      for (const PricedAlgorithm& one : runnable) costs_[one.algorithm] = {};
+    }
+    started_ = true;
+    std::erase_if(costs_, [&](const auto& cost) {
+      return std::none_of(runnable.begin(), runnable.end(),
+                          [&](const PricedAlgorithm& one) { return one.algorithm == cost.first; });
+    });
+    for (const PricedAlgorithm& one : runnable) {
+      const auto cost = costs_.find(one.algorithm);
+      if (cost != costs_.end()) cost->second.of_rank += one.price.seconds;
+    }
+  }
+  /// The one that takes the slowest rank least time; `automatic` if none can run all.
+  [[nodiscard]] PricedAlgorithm best() const {
+    PricedAlgorithm best{.price = {.seconds = std::numeric_limits<double>::infinity()}};
+    for (const auto& [algorithm, cost] : costs_) {
+      const double seconds = std::max(cost.most, cost.of_rank);
+      if (seconds < best.price.seconds) best = {algorithm, {.seconds = seconds}};
+    }
+    return best;
+  }
+
+ private:
+  struct Cost {
+    double most = 0;     ///< of a rank so far
+    double of_rank = 0;  ///< of the rank at hand
+  };
+  std::map<model::Algorithm, Cost> costs_;
+  bool started_ = false;
+};
+
 }  // namespace
 
 const char* name_of(Part part) {
@@ -268,24 +312,22 @@ plan::Plan with_kernels(const model::Graph& graph, const plan::Plan& plan, const
   if (prices.setting().tasks.empty()) return result;
   schedule::LowerOptions lowering = lower_options(plan, prices, options);
   lowering.needs = {};
-  std::map<std::pair<int, model::Pass>, std::map<model::Algorithm, double>> seconds;
+  std::map<std::pair<int, model::Pass>, SharedChoice> choices;
   for (const RankSchedule& one : lower_all(graph, plan, lowering, options.follow_all_up_to).schedules) {
+    for (auto& [place, choice] : choices) choice.next_rank();
     for (const schedule::Step& step : one.schedule.steps) {
       const auto* task = std::get_if<model::Task>(&step.work);
       const auto* conv = task ? std::get_if<model::ConvTask>(task) : nullptr;
-      if (!conv || conv->algorithm != model::Algorithm::automatic) continue;
-      const PricedAlgorithm best = prices.fastest(*conv);
-      if (best.algorithm == model::Algorithm::automatic) continue;
-      double& most = seconds[{step.node, conv->pass}][best.algorithm];
-      most = std::max(most, best.price.seconds);
+      if (conv && conv->algorithm == model::Algorithm::automatic)
+        choices[{step.node, conv->pass}].add(prices.algorithms(*conv));
     }
   }
-  for (const auto& [place, by_algorithm] : seconds) {
-    const auto slowest = std::max_element(by_algorithm.begin(), by_algorithm.end(),
-                                          [](const auto& a, const auto& b) { return a.second < b.second; });
-    plan::KernelChoice& choice = result.nodes[static_cast<std::size_t>(place.first)].kernels[place.second];
-    choice.algorithm = slowest->first;
-    choice.seconds = slowest->second;
+  for (const auto& [place, choice] : choices) {
+    const PricedAlgorithm best = choice.best();
+    if (best.algorithm == model::Algorithm::automatic) continue;
+    plan::KernelChoice& named = result.nodes[static_cast<std::size_t>(place.first)].kernels[place.second];
+    named.algorithm = best.algorithm;
+    named.seconds = best.price.seconds;
   }
   return result;
 }

@@ -159,29 +159,30 @@ std::int64_t Prices::scratch_bytes(const model::Task& task) const {
   return scratch_.emplace(mark, bytes).first->second;
 }
 
-PricedAlgorithm Prices::fastest(const model::ConvTask& open) const {
+const std::vector<PricedAlgorithm>& Prices::algorithms(const model::ConvTask& open) const {
   const std::uint64_t mark = fingerprint(open);
   const auto found = choices_.find(mark);
   if (found != choices_.end()) return found->second;
-  PricedAlgorithm best;
+  std::vector<PricedAlgorithm> measured, alike;
   const bool dense = tensor::is_dense(open.src) && tensor::is_dense(open.dst);
   for (const model::Algorithm algorithm : model::named_algorithms) {
     model::ConvTask task = open;
     task.algorithm = algorithm;
-    const bool measured = setting_->tasks.contains(task_key(task));
-    // Without a measurement of just this task it is not known that the kernel can run it. Those of one family can, but
-    // for oneDNN's, which want dense tensors.
-    if (!measured &&
-        (!families_.contains(features_of(task).family) || (algorithm == model::Algorithm::onednn && !dense)))
-      continue;
-    const Price price = of(task);
-    const bool first = best.algorithm == model::Algorithm::automatic;
-    const bool better_known = price.knowledge < best.price.knowledge;
-    if (first || better_known || (price.knowledge == best.price.knowledge && price.seconds < best.price.seconds))
-      best = {algorithm, price};
+    if (setting_->tasks.contains(task_key(task))) {
+      measured.push_back({algorithm, of(task)});
+    } else if (families_.contains(features_of(task).family) && (algorithm != model::Algorithm::onednn || dense)) {
+      alike.push_back({algorithm, of(task)});
+    }
   }
-  if (best.algorithm == model::Algorithm::automatic) best.price = of(open);
-  return choices_.emplace(mark, best).first->second;
+  return choices_.emplace(mark, measured.empty() ? std::move(alike) : std::move(measured)).first->second;
+}
+
+PricedAlgorithm Prices::fastest(const model::ConvTask& open) const {
+  const std::vector<PricedAlgorithm>& all = algorithms(open);
+  if (all.empty()) return {model::Algorithm::automatic, of(open)};
+  return *std::min_element(all.begin(), all.end(), [](const PricedAlgorithm& a, const PricedAlgorithm& b) {
+    return a.price.seconds < b.price.seconds;
+  });
 }
 
 }  // namespace orthant::oracle

@@ -46,8 +46,11 @@ class Prices {
   [[nodiscard]] Price of(const model::Task& task) const;
   /// Scratch memory of its kernel as it was measured; otherwise that of the task of its family that is most like it.
   [[nodiscard]] std::int64_t scratch_bytes(const model::Task& task) const;
-  /// The fastest algorithm for a convolution whose algorithm is open. `automatic` if the machine has none to choose
-  /// from.
+  /// The algorithms that can run a convolution whose algorithm is open. Calibration measures a task with all that can;
+  /// of tasks that were not measured it is assumed that whatever runs one of a family runs all, but for oneDNN, which
+  /// wants dense tensors.
+  [[nodiscard]] const std::vector<PricedAlgorithm>& algorithms(const model::ConvTask& open) const;
+  /// The fastest of them. `automatic` if the machine has none to choose from.
   [[nodiscard]] PricedAlgorithm fastest(const model::ConvTask& open) const;
 
  private:
@@ -62,7 +65,7 @@ class Prices {
   double scale_error_ = 0;
   std::unordered_map<std::string, std::vector<const MeasuredTask*>> families_;
   mutable std::unordered_map<std::uint64_t, Price> known_;  ///< by fingerprint()
-  mutable std::unordered_map<std::uint64_t, PricedAlgorithm> choices_;
+  mutable std::unordered_map<std::uint64_t, std::vector<PricedAlgorithm>> choices_;
   mutable std::unordered_map<std::uint64_t, std::int64_t> scratch_;
 };
 
