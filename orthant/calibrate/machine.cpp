@@ -2,17 +2,16 @@
 
 #include "orthant/base/format.hpp"
 #include "orthant/calibrate/median.hpp"
-#include "orthant/comm/alone.hpp"
 #include "orthant/comm/typed.hpp"
 #include "orthant/data/io/file.hpp"
 #include "orthant/engine/arena.hpp"
-#include "orthant/engine/engine.hpp"
-#include "orthant/engine/kernel_needs.hpp"
 #include "orthant/engine/memory.hpp"
+#include "orthant/engine/session.hpp"
 #include "orthant/engine/step_memory.hpp"
 #include "orthant/kernels/peak.hpp"
 #include "orthant/model/network.hpp"
-#include "orthant/plan/plan.hpp"
+#include "orthant/oracle/memory.hpp"
+#include "orthant/plan/strategy.hpp"
 
 #include <unistd.h>
 
@@ -70,13 +69,13 @@ oracle::Setting measure_setting(comm::Comm& comm, int threads) {
 }
 
 std::int64_t measure_process_bytes(comm::Comm& comm, int threads) {
-  const model::Graph graph = model::load_network("cosmoflow", {.input = "4x32x32x32", .mini_batch = 1, .settings = {}});
-  const plan::Plan plan = plan::serial_plan(graph);
-  comm::Alone alone;
-  engine::Engine engine(schedule::lower(graph, plan, 0, {.needs = engine::kernel_needs(threads)}), alone,
-                        {.threads = threads});
-  engine.run({});
-  return comm::max(comm, std::max<std::int64_t>(0, engine::peak_memory_bytes() - engine.allocated_bytes()));
+  const model::Graph graph =
+      model::load_network("cosmoflow", {.input = "4x32x32x32", .mini_batch = comm.size(), .settings = {}});
+  engine::Session session(graph, plan::make_plan(graph, "data", comm.size()), comm, {.threads = threads});
+  session.initialise_weights(1);
+  session.engine().run({});
+  const oracle::Memory memory = oracle::memory_of(session.schedule(), 0);
+  return comm::max(comm, std::max<std::int64_t>(0, engine::peak_memory_bytes() - memory.resident()));
 }
 
 double measure_file_speed(const std::string& folder) {

@@ -106,7 +106,7 @@ Json run_case(const BenchOracleArguments& arguments, const OracleCase& one) {
           {"measured_exposed_seconds", measured.at("exposed_communication_seconds")},
           {"predicted_bytes", predicted.memory.arena_bytes},
           {"measured_bytes", measured.at("arena_bytes")},
-          {"predicted_rss_bytes", predicted.memory.total()},
+          {"predicted_rss_bytes", predicted.memory.resident()},
           {"measured_rss_bytes", measured.at("peak_rss_bytes")},
           {"measured_share_of_kernels", predicted.known[0]},
           {"parts", parts_json(predicted)}};

@@ -89,7 +89,12 @@ Session::Session(model::Graph graph, const plan::Plan& plan, comm::Comm& comm, c
 }
 
 void Session::initialise_weights(std::uint64_t seed) {
+  std::int64_t most = 0;
+  for (const schedule::ParameterBuffers& buffers : schedule().parameters)
+    if (buffers.value >= 0) most = std::max(most, model::count(buffers.parameter));
+  // Reserved at once, it is memory of its own that goes back to the system; a vector that grows leaves holes behind.
   std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(most));
   for (const schedule::ParameterBuffers& buffers : schedule().parameters) {
     if (buffers.value < 0) continue;
     values.resize(static_cast<std::size_t>(model::count(buffers.parameter)));
@@ -99,9 +104,7 @@ void Session::initialise_weights(std::uint64_t seed) {
 }
 
 void Session::set_parameter(const schedule::ParameterBuffers& buffers, std::span<const float> whole) {
-  shard_.resize(engine_->item_count(buffers.value));
-  to_kernel_order(graph_, buffers.parameter, buffers.shard, whole, shard_);
-  engine_->write(buffers.value, shard_);
+  to_kernel_order(graph_, buffers.parameter, buffers.shard, whole, engine_->floats(buffers.value));
 }
 
 }  // namespace orthant::engine

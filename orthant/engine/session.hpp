@@ -47,7 +47,6 @@ class Session {
   comm::Comm* comm_;
   plan::Plan plan_;
   std::unique_ptr<Engine> engine_;
-  std::vector<float> shard_;  ///< of a parameter, on its way into the engine
 };
 
 }  // namespace orthant::engine

@@ -89,6 +89,7 @@ Memory memory_of(const Schedule& schedule, std::int64_t process_bytes) {
   std::vector<bool> live(schedule.buffers.size());
   for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
     const Buffer& buffer = schedule.buffers[i];
+    if (buffer.inside < 0 && buffer.keeper >= 0) memory.borrowed_bytes += buffer.bytes;
     live[i] = has_memory(buffer) && (buffer.persistent || (buffer.first_step <= step && step <= buffer.last_step));
     if (!live[i]) continue;
     switch (uses[i]) {
@@ -103,6 +104,7 @@ Memory memory_of(const Schedule& schedule, std::int64_t process_bytes) {
   }
   if (!schedule.steps.empty())
     memory.workspace = std::max<std::int64_t>(0, schedule.steps[static_cast<std::size_t>(step)].scratch_bytes);
+  memory.borrowed_bytes = std::min(memory.borrowed_bytes, placement.arena_bytes);
   memory.halos = halo_bytes(schedule, uses, live);
   memory.activations = placement.arena_bytes + process_bytes - memory.total();
   return memory;

@@ -56,8 +56,11 @@ struct Timeline {
 struct Memory {
   std::int64_t weights = 0, gradients = 0, state = 0, activations = 0, halos = 0, messages = 0, workspace = 0,
                samples = 0, process = 0;
-  std::int64_t arena_bytes = 0;  ///< what the engine allocates
+  std::int64_t arena_bytes = 0;     ///< what the engine allocates
+  std::int64_t borrowed_bytes = 0;  ///< what the rank reads in the memory of others of its machine, who pay for it
   [[nodiscard]] std::int64_t total() const;
+  /// What the system shows as the resident memory of the process: pages that several map count for each of them.
+  [[nodiscard]] std::int64_t resident() const { return total() + borrowed_bytes; }
 };
 
 /// What one layer costs on the rank that ends last.
