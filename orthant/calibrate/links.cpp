@@ -146,8 +146,7 @@ void measure_stolen_time(Pair& pair, oracle::Link& link) {
   double sender = 0, receiver = 0;
   for (const bool first_sends : {true, false}) {
     const bool sends = first_sends == pair.is_first();
-    const auto transfer =
-        sends ? pair.bind(messages, 0, message_bytes) : pair.bind(0, messages, message_bytes);
+    const auto transfer = sends ? pair.bind(messages, 0, message_bytes) : pair.bind(0, messages, message_bytes);
     const double lost = lost_seconds(pair, work, *transfer);
     sender += pair.larger(sends ? lost : 0);
     receiver += pair.larger(sends ? 0 : lost);

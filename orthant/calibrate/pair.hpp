@@ -40,8 +40,8 @@ class Pair {
     }
     return std::max(mine, theirs);
   }
-  /// `count` messages of so many bytes each from this rank, and as many to it. Their memory is that of the pair, so only
-  /// one transfer can be under way.
+  /// `count` messages of so many bytes each from this rank, and as many to it. Their memory is that of the pair, so
+  /// only one transfer can be under way.
   std::unique_ptr<comm::Transfer> bind(int sends, int receives, std::int64_t bytes) {
     const auto messages = [&](std::vector<std::byte>& memory, int count) {
       memory.resize(std::max(memory.size(), static_cast<std::size_t>(count * bytes)), std::byte{1});

@@ -81,8 +81,7 @@ class Runner {
     double sum = 0;
     for (std::size_t step = 0; step < replay_.steps().size(); ++step) {
       const std::size_t way = passes_.way(step);
-      const double seconds =
-          options_.timed(replay_.steps()[step].ways[way].task, [&] { replay_.execute(step, way); });
+      const double seconds = options_.timed(replay_.steps()[step].ways[way].task, [&] { replay_.execute(step, way); });
       passes_.note(step, way, seconds);
       sum += seconds;
     }

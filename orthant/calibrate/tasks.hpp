@@ -61,7 +61,7 @@ class Passes {
 
   const std::vector<ReplayStep>& steps_;
   std::vector<Group> groups_;
-  std::vector<std::size_t> group_of_;                     ///< per step
+  std::vector<std::size_t> group_of_;                      ///< per step
   std::vector<std::vector<std::vector<double>>> seconds_;  ///< per step and way
   bool has_news_ = false;
   int settled_passes_ = 0;  ///< in which every step ran in its fastest way

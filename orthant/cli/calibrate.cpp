@@ -53,7 +53,8 @@ model::Optimizer calibrated_optimizer(const std::string& name) {
 std::string path_of(const CalibrateArguments& arguments) {
   const std::string path = arguments.output.empty() ? calibrate::profile_path() : arguments.output;
   if (path.empty())
-    base::fail(base::Exit::usage, "calibrate: there is no folder for the profile; name a file with -o or ORTHANT_PROFILE");
+    base::fail(base::Exit::usage,
+               "calibrate: there is no folder for the profile; name a file with -o or ORTHANT_PROFILE");
   return path;
 }
 
@@ -86,8 +87,8 @@ std::vector<Job> jobs_of(const CalibrateArguments& arguments, const model::Graph
   if (!graph) {
     for (const calibrate::Sample& sample : calibrate::general_samples()) {
       jobs.push_back({calibrate::text_of(sample), [&comm, &sample, optimizer](const TaskTimes& known, const auto& how) {
-                        const auto schedule = comm::agree(
-                            comm, [&] { return calibrate::schedule_of(sample, {.optimizer = optimizer}); });
+                        const auto schedule =
+                            comm::agree(comm, [&] { return calibrate::schedule_of(sample, {.optimizer = optimizer}); });
                         return calibrate::measure_tasks(schedule, comm, known, how);
                       }});
     }
@@ -118,7 +119,8 @@ TaskTimes run_jobs(const CalibrateArguments& arguments, const std::vector<Job>& 
     if (progress)
       progress->update(static_cast<std::int64_t>(i), static_cast<std::int64_t>(jobs.size()),
                        std::min(left, at_this_pace));
-    for (auto& [key, task] : jobs[i].measure(known, {.threads = threads_per_rank(arguments.parallel), .seconds = left})) {
+    for (auto& [key, task] :
+         jobs[i].measure(known, {.threads = threads_per_rank(arguments.parallel), .seconds = left})) {
       known[key] = task;
       found[key] = task;
     }
