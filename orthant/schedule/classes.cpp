@@ -155,22 +155,32 @@ class Search {
                            [&](int k) { return tensor::block(boxes.held, dim, k); });
         }
       }
+      if (dim == Dim::c) {
+        mark_channels(boxes, alike, holders);
+        continue;
+      }
       for (int i = 0; i < boxes.held.grid[dim]; ++i) {
         const Range own = tensor::block(boxes.held, dim, i);
         Hash& mark = holders.at(dim, i);
-        if (dim != Dim::c) {
-          mark = crossings(mark, own, wanted.grid[dim], alike ? i : -1, [&](int k) { return wanted.along(dim, k); });
-          continue;
-        }
-        for (int k = 0; k < wanted.grid.c; ++k) {
-          for (const Range& range : wanted.channels(k)) {
-            const Range common{std::max(own.lo, range.lo), std::min(own.hi, range.hi)};
-            if (common.lo < common.hi) mark = mixed(mixed(mark, common, own.lo), alike && i == k ? 1 : 0);
-          }
-        }
+        mark = crossings(mark, own, wanted.grid[dim], alike ? i : -1, [&](int k) { return wanted.along(dim, k); });
       }
     }
     if (!alike) mark_own_parts(boxes);
+  }
+
+  /// Which channels others want of each holder.
+  static void mark_channels(const tensor::Redistribution& boxes, bool alike, Marks& holders) {
+    std::vector<std::pair<int, Range>> all;
+    for (int k = 0; k < boxes.wanted.grid.c; ++k)
+      for (const Range& range : boxes.wanted.channels(k)) all.emplace_back(k, range);
+    for (int i = 0; i < boxes.held.grid.c; ++i) {
+      const Range own = tensor::block(boxes.held, Dim::c, i);
+      Hash& mark = holders.at(Dim::c, i);
+      for (const auto& [k, range] : all) {
+        const Range common{std::max(own.lo, range.lo), std::min(own.hi, range.hi)};
+        if (common.lo < common.hi) mark = mixed(mixed(mark, common, own.lo), alike && i == k ? 1 : 0);
+      }
+    }
   }
 
   /// Where holders and readers are cut differently, what stays on a rank depends on both its coordinates.
