@@ -10,6 +10,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
 namespace orthant::oracle {
@@ -111,6 +112,33 @@ std::vector<int> followed_classes(std::int64_t all, std::int64_t room) {
   return chosen;
 }
 
+/// One rank of each class; the nearest of those that are followed stands for a class that is not.
+void lower_classes(Lowered& lowered, const schedule::Analysis& analysis, const schedule::LowerOptions& options,
+                   std::int64_t most_messages) {
+  const schedule::Classes exact(analysis, options);
+  lowered.classes = static_cast<int>(exact.all().size());
+  lowered.schedules.push_back({0, 0, schedule::lower(analysis, 0, options)});
+  const std::int64_t room =
+      most_messages == 0 ? lowered.classes
+                         : most_messages / std::max<std::int64_t>(1, count_messages(lowered.schedules.front().schedule));
+  std::optional<schedule::Classes> coarse;
+  if (lowered.classes > room) coarse.emplace(analysis, options, schedule::Classes::Detail::coarse);
+  const schedule::Classes& classes = coarse ? *coarse : exact;
+  const std::vector<int> chosen = followed_classes(static_cast<std::int64_t>(classes.all().size()), room);
+  for (std::size_t i = 1; i < chosen.size(); ++i) {
+    const int rank = classes.all()[static_cast<std::size_t>(chosen[i])].representative;
+    lowered.schedules.push_back({rank, 0, schedule::lower(analysis, rank, options)});
+  }
+  for (int rank = 0; rank < static_cast<int>(lowered.actor_of.size()); ++rank) {
+    const int here = classes.of(rank);
+    const auto after = std::lower_bound(chosen.begin(), chosen.end(), here);
+    const bool before = after != chosen.begin() && here - *(after - 1) < *after - here;
+    const auto place = static_cast<std::size_t>(after - chosen.begin()) - (before ? 1 : 0);
+    lowered.actor_of[static_cast<std::size_t>(rank)] = static_cast<int>(place);
+    ++lowered.schedules[place].members;
+  }
+}
+
 Lowered lower_all(const model::Graph& graph, const plan::Plan& plan, const schedule::LowerOptions& options,
                   const StepOptions& following) {
   const schedule::Analysis analysis(graph, plan, false);
@@ -124,26 +152,7 @@ Lowered lower_all(const model::Graph& graph, const plan::Plan& plan, const sched
     add_sizes(lowered);
     return lowered;
   }
-  const schedule::Classes classes(analysis, options);
-  const auto lower_class = [&](int number) {
-    const schedule::RankClass& one = classes.all()[static_cast<std::size_t>(number)];
-    lowered.schedules.push_back({one.representative, 0, schedule::lower(analysis, one.representative, options)});
-  };
-  lower_class(0);
-  const auto count = static_cast<std::int64_t>(classes.all().size());
-  const std::int64_t each = std::max<std::int64_t>(1, count_messages(lowered.schedules.front().schedule));
-  const std::vector<int> chosen =
-      followed_classes(count, following.most_messages > 0 ? following.most_messages / each : count);
-  std::for_each(chosen.begin() + 1, chosen.end(), lower_class);
-  // The nearest of those that are followed stands for a class.
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    const auto after = std::lower_bound(chosen.begin(), chosen.end(), classes.of(rank));
-    const bool before = after != chosen.begin() && classes.of(rank) - *(after - 1) < *after - classes.of(rank);
-    const auto place = static_cast<std::size_t>(after - chosen.begin()) - (before ? 1 : 0);
-    lowered.actor_of[static_cast<std::size_t>(rank)] = static_cast<int>(place);
-    ++lowered.schedules[place].members;
-  }
-  lowered.classes = static_cast<int>(count);
+  lower_classes(lowered, analysis, options, following.most_messages);
   add_sizes(lowered);
   join_similar(lowered, options.machines);
   return lowered;

@@ -37,8 +37,8 @@ struct StepOptions {
   schedule::Mode mode = schedule::Mode::train;
   enum class Samples { none, store, files } samples = Samples::none;  ///< where they come from in every step
   int follow_all_up_to = 8;    ///< ranks: in larger jobs one rank of each class is followed
-  /// Where one rank of each class would have more messages than this together, only some classes are followed, at equal
-  /// distances, and stand for those around them. 0: all are followed.
+  /// Where one rank of each class would have more messages than this together, classes are made coarser, and if that is
+  /// not enough some of them stand for those around them. 0: there is no limit.
   std::int64_t most_messages = 0;
   bool keep_timeline = false;  ///< Prediction::timelines
 };
