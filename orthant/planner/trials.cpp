@@ -9,7 +9,7 @@ namespace orthant::planner {
 namespace {
 
 /// About three seconds.
-constexpr std::int64_t all_effort = 3'000'000;
+constexpr std::int64_t all_effort = 1'000'000;
 
 /// Of the ranks of a plan that are followed.
 constexpr std::int64_t most_messages = 100'000;
