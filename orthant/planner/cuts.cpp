@@ -3,8 +3,9 @@
 #include "orthant/plan/fit.hpp"
 
 #include <algorithm>
-#include <array>
+#include <map>
 #include <numeric>
+#include <tuple>
 
 namespace orthant::planner {
 namespace {
@@ -72,8 +73,22 @@ class Chooser {
   }
 
  private:
-  [[nodiscard]] bool suits(const std::vector<int>& group, const Grid& grid) const {
-    return std::none_of(group.begin(), group.end(), [&](int node) { return fit_.misfit(node, grid).has_value(); });
+  [[nodiscard]] bool suits(const std::vector<int>& group, const Grid& grid) {
+    return std::all_of(group.begin(), group.end(), [&](int node) { return suits(node, grid); });
+  }
+
+  /// Dims are judged by themselves, and many grids have parts along a dim in common.
+  [[nodiscard]] bool suits(int node, const Grid& grid) {
+    return std::all_of(tensor::all_dims.begin(), tensor::all_dims.end(), [&](Dim dim) {
+      if (grid[dim] == 1) return true;
+      const auto [known, is_new] = suited_.try_emplace(std::tuple(node, dim, grid[dim]));
+      if (is_new) {
+        Grid alone;
+        alone[dim] = grid[dim];
+        known->second = !fit_.misfit(node, alone).has_value();
+      }
+      return known->second;
+    });
   }
 
   [[nodiscard]] Scored score(const std::vector<int>& group, const Grid& grid) {
@@ -88,7 +103,7 @@ class Chooser {
       add_priced(prices_.own(node, grid));
       const auto& srcs = prices_.graph().nodes[static_cast<std::size_t>(node)].srcs;
       for (std::size_t i = 0; i < srcs.size(); ++i) {
-        const bool alike = !fit_.misfit(srcs[i], grid);
+        const bool alike = suits(srcs[i], grid);
         const std::vector<Priced>& ways = prices_.reading(node, i, alike ? std::optional(grid) : std::nullopt, grid);
         add_priced(*std::min_element(ways.begin(), ways.end(),
                                      [&](const Priced& a, const Priced& b) { return weight(a) < weight(b); }));
@@ -135,6 +150,7 @@ class Chooser {
   CutPrices& prices_;
   CutLimits limits_;
   plan::Fit fit_;
+  std::map<std::tuple<int, Dim, int>, bool> suited_;
 };
 
 /// The grid of a plan for a group; nothing if it cuts its nodes in different ways, or has stages.

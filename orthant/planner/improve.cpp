@@ -107,23 +107,19 @@ void improve_cuts(const Tables& tables, int ranks, Trials& trials) {
 
 void improve_exchanges(Trials& trials) {
   if (!trials.has_best() || trials.best().plan.ranks == 1) return;
-  const plan::Plan plan = trials.best().plan;
-  std::vector<plan::ExchangeForms> forms;
   constexpr int longest_ring = 64;
-  for (const plan::Form form : {plan::Form::recursive, plan::Form::ring}) {
-    if (form == plan::Form::ring && plan.ranks > longest_ring) continue;
-    for (const int direct : {1, 8}) {
-      plan::ExchangeForms other = plan.exchanges;
-      other.buckets = {.form = form, .direct_up_to = direct};
-      forms.push_back(other);
-    }
-  }
-  for (const plan::ExchangeForms& other : forms) {
-    if (other == plan.exchanges) continue;
-    plan::Plan changed = plan;
-    changed.exchanges = other;
+  const auto change = [&](const auto& edit) {
+    plan::Plan changed = trials.best().plan;
+    edit(changed.exchanges);
     trials.afford(trials.best().name, changed);
+  };
+  for (const int direct : {1, 8}) {
+    change([&](plan::ExchangeForms& forms) { forms.buckets = {.form = plan::Form::recursive, .direct_up_to = direct}; });
+    if (trials.best().plan.ranks > longest_ring) continue;
+    change([&](plan::ExchangeForms& forms) { forms.buckets = {.form = plan::Form::ring, .direct_up_to = direct}; });
   }
+  for (const int direct : {2, 32}) change([&](plan::ExchangeForms& forms) { forms.sums.direct_up_to = direct; });
+  change([](plan::ExchangeForms& forms) { forms.two_levels = false; });
 }
 
 }  // namespace orthant::planner

@@ -2,8 +2,10 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/plan/fit.hpp"
 #include "orthant/plan/groups.hpp"
 #include "orthant/plan/strategy.hpp"
+#include "orthant/planner/hybrids.hpp"
 #include "orthant/planner/improve.hpp"
 #include "orthant/planner/shortage.hpp"
 #include "orthant/planner/tables.hpp"
@@ -26,11 +28,39 @@ void check(const model::Graph& graph, const PlanningOptions& options) {
   if (options.micro_batches != 0) plan::check_micro_batches(graph, options.micro_batches);
 }
 
+/// Why filters or channels are not cut as a strategy says: the convolution that has fewest of them, if these are fewer
+/// than parts. Nothing if all are wide enough, or the strategy cuts none.
+std::string too_narrow(const model::Graph& graph, const std::string& name, const plan::CompactGrid& grid) {
+  const int parts = std::max(grid.f, grid.c);
+  const bool sums = grid.c > 1;
+  std::int64_t fewest = parts;
+  std::string narrowest;
+  for (const model::Node& node : graph.nodes) {
+    if (!plan::computes(node.op) || std::holds_alternative<model::Dense>(node.op)) continue;
+    const model::Node& src = graph.nodes[static_cast<std::size_t>(node.srcs.front())];
+    if (sums && src.srcs.empty()) continue;  // samples have few channels, and nobody cuts them
+    const std::int64_t channels = sums ? src.shape.c : node.shape.c;
+    if (channels >= fewest) continue;
+    fewest = channels;
+    narrowest = node.name;
+  }
+  if (narrowest.empty()) return {};
+  return fmt::format("{}: {} has {} {}, too few for {} parts; it stops at {} ranks", name, narrowest, fewest,
+                     sums ? "channels" : "filters", parts, fewest * grid.n);
+}
+
 std::vector<Candidate> try_strategies(const model::Graph& graph, const PlanningOptions& options, Trials& trials) {
   std::vector<Candidate> strategies;
   for (const std::string& name : plan::strategy_names()) {
-    strategies.push_back(trials.attempt(
-        name, [&] { return plan::make_plan(graph, name, options.ranks, options.micro_batches); }));
+    std::string narrow;
+    Candidate tried = trials.attempt(name, [&] {
+      const plan::CompactGrid grid = plan::strategy_grid(graph, name, options.ranks, options.micro_batches);
+      narrow = too_narrow(graph, name, grid);
+      return plan::make_plan(graph, grid, options.micro_batches);
+    });
+    // What is cut in other ways where layers are narrow is a plan, but not the strategy of that name.
+    const bool is_other = tried.refused.empty() && !narrow.empty();
+    strategies.push_back(is_other ? Candidate{.name = name, .refused = narrow} : std::move(tried));
   }
   return strategies;
 }
@@ -64,12 +94,24 @@ void search_tables(const Tables& tables, double exposed, int ranks, Trials& tria
 /// Quickly: one search and nothing more.
 enum class Depth { quick, full };
 
+/// The hybrids that seem best are tried whole.
+void try_hybrids(const std::vector<Hybrid>& all, CutPrices& prices, Trials& trials) {
+  constexpr std::size_t most_tries = 3;
+  std::vector<std::pair<double, const Hybrid*>> order;
+  for (const Hybrid& one : all) order.emplace_back(estimate(one.plan, prices), &one);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < std::min(most_tries, order.size()); ++i)
+    trials.afford(order[i].second->name, order[i].second->plan);
+}
+
 void search_plans(const model::Graph& graph, const PlanningOptions& options, Depth depth, Trials& trials,
-                  const std::vector<plan::Plan>& known, Search& result) {
+                  std::vector<plan::Plan> known, Search& result) {
   const Network network{.profile = trials.prices().profile(),
                         .machines = plan::Machines::alike(options.ranks, trials.ranks_per_machine()),
                         .ranks_per_machine = trials.ranks_per_machine()};
   CutPrices prices(graph, trials.prices(), network, options.step.optimizer);
+  const std::vector<Hybrid> mixed = hybrids(graph, options.ranks);
+  for (const Hybrid& one : mixed) known.push_back(one.plan);
   std::vector<std::vector<int>> groups = plan::grid_groups(graph);
   std::vector<std::vector<tensor::Grid>> cuts = candidate_cuts(groups, options.ranks, known, prices, {});
   for (const auto& group : cuts) result.cuts += static_cast<int>(group.size());
@@ -79,9 +121,10 @@ void search_plans(const model::Graph& graph, const PlanningOptions& options, Dep
   search_tables(tables, 0.5, options.ranks, trials, result);
   if (depth == Depth::quick) return;
   for (const double exposed : {0.0, 1.0}) search_tables(tables, exposed, options.ranks, trials, result);
+  try_hybrids(mixed, prices, trials);
   try_pipelines(graph, options.ranks, trials);
-  improve_cuts(tables, options.ranks, trials);
   improve_exchanges(trials);
+  improve_cuts(tables, options.ranks, trials);
 }
 
 bool fits_somehow(const model::Graph& graph, const oracle::Profile& profile, const PlanningOptions& options) {
