@@ -103,21 +103,17 @@ void add_ranks(CLI::App& command, ParallelArguments& arguments) {
   add_hosts(command, arguments);
 }
 
-void add_parallel(CLI::App& command, ParallelArguments& arguments) {
-  add_ranks(command, arguments);
+void add_cut(CLI::App& command, ParallelArguments& arguments) {
   CLI::Option* grid =
       command.add_option("--grid", arguments.grid, "How to cut: n2d2h2, n2f4, p4, ...; see docs/plans.md");
-  CLI::Option* strategy = command.add_option("--strategy", arguments.strategy,
-                                             "data, spatial, filter, channel, pipeline, data+filter or data+spatial");
+  CLI::Option* strategy =
+      command.add_option("--strategy", arguments.strategy,
+                         "data, spatial, filter, channel, pipeline, data+filter, data+spatial or auto, the fastest plan");
   CLI::Option* plan = command.add_option("--plan", arguments.plan, "A plan file (JSON) that says it layer by layer");
   grid->excludes(strategy)->excludes(plan);
   strategy->excludes(plan);
   command.add_option("--micro-batches", arguments.micro_batches, "Pieces of the mini-batch that go through one by one")
       ->check(CLI::Range(1, 1 << 20));
-  command
-      .add_option("--algorithm", arguments.algorithm,
-                  "Of convolutions: measured (the fastest here, remembered), rule, winograd, direct, matrix or onednn")
-      ->capture_default_str();
   command.add_option("--statistics", arguments.statistics, "Batch normalisation over local, spatial or global values");
   command
       .add_option("--exchange", arguments.exchange,
@@ -129,6 +125,15 @@ void add_parallel(CLI::App& command, ParallelArguments& arguments) {
       .add_option("--most-ranks-per-machine", arguments.most_ranks_per_machine,
                   "Count machines with more ranks as several, to try on one what happens between many")
       ->check(CLI::Range(1, 1 << 20));
+}
+
+void add_parallel(CLI::App& command, ParallelArguments& arguments) {
+  add_ranks(command, arguments);
+  add_cut(command, arguments);
+  command
+      .add_option("--algorithm", arguments.algorithm,
+                  "Of convolutions: measured (the fastest here, remembered), rule, winograd, direct, matrix or onednn")
+      ->capture_default_str();
 }
 
 plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& graph, int ranks) {
