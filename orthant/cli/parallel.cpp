@@ -138,6 +138,9 @@ void add_parallel(CLI::App& command, ParallelArguments& arguments) {
 
 plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& graph, int ranks) {
   check_algorithm(arguments.algorithm);
+  if (arguments.strategy == "auto")
+    fail(Exit::usage, "--strategy auto is for commands that run a network; `orthant plan -o FILE` writes such a plan, for "
+         "--plan FILE");
   plan::Plan plan = plan::make_plan(graph, request_from(arguments), ranks);
   plan::ExchangeForms& forms = plan.exchanges;
   if (!arguments.exchange.empty()) {

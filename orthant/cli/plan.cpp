@@ -6,6 +6,8 @@
 #include "orthant/cli/commands.hpp"
 #include "orthant/cli/machine_profile.hpp"
 #include "orthant/cli/plan_report.hpp"
+#include "orthant/cli/plan_sweep.hpp"
+#include "orthant/cli/plan_timeline.hpp"
 #include "orthant/data/io/file.hpp"
 #include "orthant/plan/strategy.hpp"
 
@@ -19,10 +21,15 @@ using base::fail;
 
 constexpr int most_ranks = 100'000;
 
-oracle::StepOptions step_options(const PlanArguments& arguments) {
+oracle::StepOptions step_options(const PlanArguments& arguments, const oracle::Profile& profile, int ranks) {
   using Samples = oracle::StepOptions::Samples;
   oracle::StepOptions options{.threads = arguments.parallel.threads, .ranks_per_machine = arguments.ranks_per_machine};
   if (arguments.optimizer == "adam") options.optimizer = {.kind = model::OptimizerKind::adam};
+  // A machine that was measured here shares its cores out; an accelerator is a rank's whatever the others do.
+  if (options.threads == 0 && !profile.processor.empty())
+    options.threads = std::max(1, profile.threads_per_rank * profile.ranks_per_machine /
+                                      std::clamp(options.ranks_per_machine > 0 ? options.ranks_per_machine : ranks, 1,
+                                                 profile.ranks_per_machine));
   if (arguments.data == "store") options.samples = Samples::store;
   if (arguments.data == "files") options.samples = Samples::files;
   return options;
@@ -42,8 +49,9 @@ Question question_of(const PlanArguments& arguments) {
                     .options = {.ranks = std::max(1, ranks),
                                 .memory_bytes_per_rank = arguments.memory_bytes,
                                 .micro_batches = arguments.parallel.micro_batches,
-                                .step = step_options(arguments)},
+                                .step = {}},
                     .samples = arguments.samples};
+  question.options.step = step_options(arguments, question.profile, question.options.ranks);
   return question;
 }
 
@@ -59,12 +67,15 @@ void write_plan(const PlanArguments& arguments, const planner::Planned& planned)
 
 void run_plan(const PlanArguments& arguments) {
   const Question question = question_of(arguments);
+  if (!arguments.sweep.empty()) return run_sweep(arguments, question);
   const bool is_given = names_a_plan(arguments);
   Answer answer{.planned = is_given ? price_given(arguments, question)
                                     : planner::plan_best(question.graph, question.profile, question.options)};
   if (answer.planned.found() && !is_given)
     answer.what_ifs = planner::what_ifs(question.graph, question.profile, question.options);
   write_plan(arguments, answer.planned);
+  if (!arguments.timeline.empty() && answer.planned.best.refused.empty())
+    write_timeline(arguments.timeline, question, answer.planned.best.plan);
   if (arguments.json) {
     fmt::print("{}\n", to_json(question, answer).dump(2));
   } else {
@@ -124,7 +135,13 @@ void add_plan(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--samples", arguments->samples, "Samples of an epoch, to know how long one takes")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50));
-  command->add_option("-o,--output", arguments->output, "Write the best plan to this file, for `train --plan`");
+  CLI::Option* sweep = command->add_option("--sweep", arguments->sweep, "Strong and weak scaling over ranks=1..2048, in powers of two");
+  command->add_option("--csv", arguments->csv, "Write the sweep to this file as CSV")->needs(sweep);
+  command->add_option("--svg", arguments->svg, "Draw the sweep into this file")->needs(sweep);
+  command->add_option("--timeline", arguments->timeline, "Write a Chrome trace of the predicted step to this file")
+      ->excludes(sweep);
+  command->add_option("-o,--output", arguments->output, "Write the best plan to this file, for `train --plan`")
+      ->excludes(sweep);
   command->add_flag("--json", arguments->json, "Print JSON");
   command->callback([arguments] { run_plan(*arguments); });
 }
