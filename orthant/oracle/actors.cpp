@@ -178,6 +178,7 @@ class Casting {
           nearest = away;
           similar = static_cast<int>(first + i);
         }
+        if (nearest == 0 && peer.rank != wanted.peer) return similar;
       }
     }
     return similar;

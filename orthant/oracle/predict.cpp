@@ -10,6 +10,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
 namespace orthant::oracle {
@@ -44,7 +45,20 @@ struct Lowered {
   std::vector<RankSchedule> schedules;
   std::vector<int> actor_of;
   int classes = 0;
+  std::int64_t size = 0;  ///< steps and messages
 };
+
+std::int64_t count_messages(const schedule::Schedule& schedule) {
+  std::int64_t count = 0;
+  for (const schedule::Exchange& exchange : schedule.exchanges)
+    schedule::for_each_message(exchange, [&](const schedule::Message&, bool) { ++count; });
+  return count;
+}
+
+void add_sizes(Lowered& lowered) {
+  for (const RankSchedule& one : lowered.schedules)
+    lowered.size += static_cast<std::int64_t>(one.schedule.steps.size()) + count_messages(one.schedule);
+}
 
 /// What most of the time of a schedule depends on: its kernels, and how much each exchange moves inside the machine and
 /// to others. Exchanges that move little count as equal.
@@ -88,24 +102,58 @@ void join_similar(Lowered& lowered, const plan::Machines& machines) {
   lowered.schedules = std::move(kept);
 }
 
+/// Which of `all` classes are lowered: as many as there is room for, the first and the last among them.
+std::vector<int> followed_classes(std::int64_t all, std::int64_t room) {
+  constexpr std::int64_t fewest = 4;
+  const std::int64_t count = std::min(all, std::max(fewest, room));
+  std::vector<int> chosen;
+  for (std::int64_t i = 0; i < count; ++i)
+    chosen.push_back(static_cast<int>(count == 1 ? 0 : i * (all - 1) / (count - 1)));
+  return chosen;
+}
+
+/// One rank of each class; the nearest of those that are followed stands for a class that is not.
+void lower_classes(Lowered& lowered, const schedule::Analysis& analysis, const schedule::LowerOptions& options,
+                   std::int64_t most_messages) {
+  const schedule::Classes exact(analysis, options);
+  lowered.classes = static_cast<int>(exact.all().size());
+  lowered.schedules.push_back({0, 0, schedule::lower(analysis, 0, options)});
+  const std::int64_t room =
+      most_messages == 0 ? lowered.classes
+                         : most_messages / std::max<std::int64_t>(1, count_messages(lowered.schedules.front().schedule));
+  std::optional<schedule::Classes> coarse;
+  if (lowered.classes > room) coarse.emplace(analysis, options, schedule::Classes::Detail::coarse);
+  const schedule::Classes& classes = coarse ? *coarse : exact;
+  const std::vector<int> chosen = followed_classes(static_cast<std::int64_t>(classes.all().size()), room);
+  for (std::size_t i = 1; i < chosen.size(); ++i) {
+    const int rank = classes.all()[static_cast<std::size_t>(chosen[i])].representative;
+    lowered.schedules.push_back({rank, 0, schedule::lower(analysis, rank, options)});
+  }
+  for (int rank = 0; rank < static_cast<int>(lowered.actor_of.size()); ++rank) {
+    const int here = classes.of(rank);
+    const auto after = std::lower_bound(chosen.begin(), chosen.end(), here);
+    const bool before = after != chosen.begin() && here - *(after - 1) < *after - here;
+    const auto place = static_cast<std::size_t>(after - chosen.begin()) - (before ? 1 : 0);
+    lowered.actor_of[static_cast<std::size_t>(rank)] = static_cast<int>(place);
+    ++lowered.schedules[place].members;
+  }
+}
+
 Lowered lower_all(const model::Graph& graph, const plan::Plan& plan, const schedule::LowerOptions& options,
-                  int follow_all_up_to) {
+                  const StepOptions& following) {
   const schedule::Analysis analysis(graph, plan, false);
   Lowered lowered;
   lowered.actor_of.resize(static_cast<std::size_t>(plan.ranks));
-  if (plan.ranks <= follow_all_up_to) {
+  if (plan.ranks <= following.follow_all_up_to) {
     std::iota(lowered.actor_of.begin(), lowered.actor_of.end(), 0);
     for (int rank = 0; rank < plan.ranks; ++rank)
       lowered.schedules.push_back({rank, 1, schedule::lower(analysis, rank, options)});
     lowered.classes = plan.ranks;
+    add_sizes(lowered);
     return lowered;
   }
-  const schedule::Classes classes(analysis, options);
-  for (const schedule::RankClass& one : classes.all())
-    lowered.schedules.push_back(
-        {one.representative, one.members, schedule::lower(analysis, one.representative, options)});
-  for (int rank = 0; rank < plan.ranks; ++rank) lowered.actor_of[static_cast<std::size_t>(rank)] = classes.of(rank);
-  lowered.classes = static_cast<int>(lowered.schedules.size());
+  lower_classes(lowered, analysis, options, following.most_messages);
+  add_sizes(lowered);
   join_similar(lowered, options.machines);
   return lowered;
 }
@@ -269,7 +317,7 @@ plan::Plan with_kernels(const model::Graph& graph, const plan::Plan& plan, const
   schedule::LowerOptions lowering = lower_options(plan, prices, options);
   lowering.needs = {};
   std::map<std::pair<int, model::Pass>, std::map<model::Algorithm, double>> seconds;
-  for (const RankSchedule& one : lower_all(graph, plan, lowering, options.follow_all_up_to).schedules) {
+  for (const RankSchedule& one : lower_all(graph, plan, lowering, options).schedules) {
     for (const schedule::Step& step : one.schedule.steps) {
       const auto* task = std::get_if<model::Task>(&step.work);
       const auto* conv = task ? std::get_if<model::ConvTask>(task) : nullptr;
@@ -304,7 +352,7 @@ Prediction predict(const model::Graph& graph, const plan::Plan& plan, const Pric
   const double began = clock_seconds();
   const plan::Plan chosen = with_kernels(graph, plan, prices, options);
   const schedule::LowerOptions lowering = lower_options(chosen, prices, options);
-  const Lowered lowered = lower_all(graph, chosen, lowering, options.follow_all_up_to);
+  const Lowered lowered = lower_all(graph, chosen, lowering, options);
   const double priced = clock_seconds();
 
   Simulation simulation(make_actors({lowered.schedules, lowered.actor_of, lowering.machines}, prices), profile);
@@ -331,6 +379,7 @@ Prediction predict(const model::Graph& graph, const plan::Plan& plan, const Pric
   }
   if (options.keep_timeline) prediction.timelines = timelines_of(lowered.schedules, course);
   prediction.classes = lowered.classes;
+  prediction.size = lowered.size;
   prediction.followed = static_cast<int>(lowered.schedules.size());
   prediction.forced = course.forced;
   prediction.lower_seconds = priced - began;

@@ -8,8 +8,11 @@
 namespace orthant::planner {
 namespace {
 
-/// About four seconds.
-constexpr double all_effort = 150'000;
+/// About three seconds.
+constexpr std::int64_t all_effort = 3'000'000;
+
+/// Of the ranks of a plan that are followed.
+constexpr std::int64_t most_messages = 100'000;
 
 int ranks_together(const oracle::Profile& profile, const PlanningOptions& options) {
   const int room = options.step.ranks_per_machine > 0 ? options.step.ranks_per_machine : profile.ranks_per_machine;
@@ -36,13 +39,15 @@ Trials::Trials(const model::Graph& graph, const oracle::Profile& profile, const 
       ranks_per_machine_(ranks_together(profile, options)),
       prices_(profile, options.step.threads > 0 ? options.step.threads : profile.threads_per_rank, ranks_per_machine_),
       memory_bytes_(memory_of(profile, options, ranks_per_machine_)),
-      effort_left_(all_effort) {}
+      effort_left_(all_effort) {
+  if (options_.step.most_messages == 0) options_.step.most_messages = most_messages;
+}
 
 Candidate Trials::predicted(const std::string& name, plan::Plan plan) {
   Candidate candidate{.name = name, .plan = std::move(plan)};
   candidate.prediction = oracle::predict(graph_, candidate.plan, prices_, options_.step);
   candidate.fits = static_cast<double>(candidate.prediction.memory.total()) <= memory_bytes_;
-  effort_left_ -= static_cast<double>(graph_.nodes.size()) * candidate.prediction.classes;
+  effort_left_ -= candidate.prediction.size;
   tried_.push_back(candidate);
   if (!has_best() || is_better(candidate, best_)) best_ = candidate;
   return candidate;

@@ -7,7 +7,7 @@
 namespace orthant::planner {
 
 /// Plans that were lowered, placed and timed whole, the best of them, and how much more may be tried. Effort counts
-/// ranks that are lowered times nodes, so that it is the same on every machine.
+/// steps and messages, so that it is the same on every machine.
 class Trials {
  public:
   Trials(const model::Graph& graph, const oracle::Profile& profile, const PlanningOptions& options);
@@ -37,7 +37,7 @@ class Trials {
   double memory_bytes_;
   std::vector<Candidate> tried_;
   Candidate best_{.refused = "nothing was tried"};
-  double effort_left_;
+  std::int64_t effort_left_;
 };
 
 /// True if `a` is the better of two that can run.

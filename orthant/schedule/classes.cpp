@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <tuple>
 
@@ -53,20 +54,26 @@ std::vector<Range> wanted_along(const tensor::Demand& demand, Dim dim, int coord
 /// How what a part of one side has along a dim meets the parts of the other side. `self` is the part of the same rank
 /// there, or -1 if that is not known.
 template <class RangeOf>
-Hash crossings(Hash hash, const Range& own, int count, int self, RangeOf range_of) {
+Hash crossings(Hash hash, const Range& own, int count, int self, bool coarse, RangeOf range_of) {
+  int parts = 0;
+  std::int64_t others = 0;
   tensor::for_each_crossing(own, count, range_of, [&](int coordinate, const Range& cells) {
+    ++parts;
+    if (coordinate != self) others += cells.hi - cells.lo;
+    if (coarse) return;
     hash = mixed(hash, cells, own.lo);
     hash = mixed(hash, self < 0 ? 2 : coordinate == self ? 1 : 0);
   });
-  return hash;
+  return mixed(mixed(hash, parts), others);
 }
 
 /// Finds what tells ranks apart.
 class Search {
  public:
-  Search(const Analysis& analysis, const LowerOptions& options)
+  Search(const Analysis& analysis, const LowerOptions& options, Classes::Detail detail)
       : analysis_(analysis),
         options_(options),
+        coarse_(detail == Classes::Detail::coarse),
         forms_(analysis.plan().exchanges),
         hashes_(static_cast<std::size_t>(analysis.plan().ranks), Hash{1}) {}
 
@@ -124,17 +131,18 @@ class Search {
     const model::OpTraits traits = model::traits_of(at(analysis_.graph().nodes, unit.main).op);
     const tensor::Window* window = model::window_of(traits.reads);
     if (!window) return;
+    const bool transposed = model::is_transposed(traits.reads);
     Marks& own = marks(dst.grid, dst.first_rank, stage);
     for (const Dim dim : tensor::spatial_dims) {
       const std::int64_t stride = window->stride[dim];
       for (int i = 0; i < dst.grid[dim]; ++i) {
         const Range to = tensor::block(dst, dim, i);
         const Range from = boxes.wanted.along(dim, i);
+        const auto offset = [&](std::int64_t src, std::int64_t dst_cell) {
+          return transposed ? dst_cell - src * stride : src - dst_cell * stride;
+        };
         Hash& mark = own.at(dim, i);
-        mark = mixed(mark, from.lo - to.lo * stride);
-        mark = mixed(mark, from.hi - to.hi * stride);
-        mark = mixed(mark, to.lo - from.lo * stride);
-        mark = mixed(mark, to.hi - from.hi * stride);
+        mark = mixed(mixed(mark, offset(from.lo, to.lo)), offset(from.hi, to.hi));
       }
     }
   }
@@ -151,26 +159,41 @@ class Search {
         for (const Range& range : wanted_along(wanted, dim, i)) {
           Hash& mark = readers.at(dim, i);
           mark = mixed(mark, range.hi - range.lo);
-          mark = crossings(mark, range, boxes.held.grid[dim], alike ? i : -1,
+          mark = crossings(mark, range, boxes.held.grid[dim], alike ? i : -1, coarse_,
                            [&](int k) { return tensor::block(boxes.held, dim, k); });
         }
+      }
+      if (dim == Dim::c) {
+        mark_channels(boxes, alike, holders);
+        continue;
       }
       for (int i = 0; i < boxes.held.grid[dim]; ++i) {
         const Range own = tensor::block(boxes.held, dim, i);
         Hash& mark = holders.at(dim, i);
-        if (dim != Dim::c) {
-          mark = crossings(mark, own, wanted.grid[dim], alike ? i : -1, [&](int k) { return wanted.along(dim, k); });
-          continue;
-        }
-        for (int k = 0; k < wanted.grid.c; ++k) {
-          for (const Range& range : wanted.channels(k)) {
-            const Range common{std::max(own.lo, range.lo), std::min(own.hi, range.hi)};
-            if (common.lo < common.hi) mark = mixed(mixed(mark, common, own.lo), alike && i == k ? 1 : 0);
-          }
-        }
+        mark = crossings(mark, own, wanted.grid[dim], alike ? i : -1, coarse_,
+                         [&](int k) { return wanted.along(dim, k); });
       }
     }
     if (!alike) mark_own_parts(boxes);
+  }
+
+  /// Which channels others want of each holder.
+  void mark_channels(const tensor::Redistribution& boxes, bool alike, Marks& holders) const {
+    std::vector<std::pair<int, Range>> all;
+    for (int k = 0; k < boxes.wanted.grid.c; ++k)
+      for (const Range& range : boxes.wanted.channels(k)) all.emplace_back(k, range);
+    for (int i = 0; i < boxes.held.grid.c; ++i) {
+      const Range own = tensor::block(boxes.held, Dim::c, i);
+      Hash& mark = holders.at(Dim::c, i);
+      std::int64_t cells = 0;
+      for (const auto& [k, range] : all) {
+        const Range common{std::max(own.lo, range.lo), std::min(own.hi, range.hi)};
+        if (common.lo >= common.hi) continue;
+        cells += common.hi - common.lo;
+        if (!coarse_) mark = mixed(mixed(mark, common, own.lo), alike && i == k ? 1 : 0);
+      }
+      mark = mixed(mark, cells);
+    }
   }
 
   /// Where holders and readers are cut differently, what stays on a rank depends on both its coordinates.
@@ -181,6 +204,10 @@ class Search {
       Hash& hash = at(hashes_, rank);
       for (const tensor::Box& wanted : tensor::wanted_boxes(boxes.wanted, rank)) {
         const tensor::Box both = tensor::intersection(held, wanted);
+        if (coarse_) {
+          hash = mixed(hash, std::bit_width(static_cast<std::uint64_t>(tensor::volume(both))));
+          continue;
+        }
         for (const Dim dim : tensor::all_dims) {
           hash = mixed(hash, both[dim], held[dim].lo);
           hash = mixed(hash, both[dim], wanted[dim].lo);
@@ -267,6 +294,7 @@ class Search {
 
   const Analysis& analysis_;
   const LowerOptions& options_;
+  bool coarse_;
   const plan::ExchangeForms& forms_;
   std::vector<Hash> hashes_;  ///< per rank
   std::vector<const Geometry*> seen_;
@@ -276,10 +304,10 @@ class Search {
 
 }  // namespace
 
-Classes::Classes(const Analysis& analysis, const LowerOptions& options) {
+Classes::Classes(const Analysis& analysis, const LowerOptions& options, Detail detail) {
   std::map<Hash, int> known;
   int rank = 0;
-  for (const Hash hash : Search(analysis, options).run()) {
+  for (const Hash hash : Search(analysis, options, detail).run()) {
     const auto [entry, is_new] = known.try_emplace(hash, static_cast<int>(classes_.size()));
     if (is_new) classes_.push_back({.representative = rank});
     ++at(classes_, entry->second).members;

@@ -17,8 +17,11 @@ struct RankClass {
 /// how these meet those of others. Nothing is lowered.
 class Classes {
  public:
+  /// `coarse` counts ranks as equal that have blocks of the same sizes, read as many cells of as many others and keep
+  /// about as many for themselves, wherever these lie. They take about the same time.
+  enum class Detail { exact, coarse };
   /// The options are those that the ranks are lowered with.
-  Classes(const Analysis& analysis, const LowerOptions& options);
+  Classes(const Analysis& analysis, const LowerOptions& options, Detail detail = Detail::exact);
 
   [[nodiscard]] const std::vector<RankClass>& all() const { return classes_; }
   /// The number of a rank's class.

@@ -5,7 +5,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <utility>
+#include <vector>
 
 namespace orthant::schedule {
 namespace {
@@ -27,58 +28,70 @@ struct Item {
   [[nodiscard]] std::int64_t unit() const { return bytes < 16 * page_bytes ? least_unit : page_bytes; }
 };
 
-bool meet(const Item& a, const Item& b) { return a.first_step <= b.last_step && b.first_step <= a.last_step; }
+/// An item that has its place.
+struct Placed {
+  std::int64_t offset = 0, end = 0;
+  int first_step = 0, last_step = 0;
+};
 
-/// The lowest offset where `item` overlaps no placed item that lives at the same time.
-std::int64_t lowest_gap(const Item& item, const std::vector<Item>& placed) {
-  std::vector<const Item*> conflicts;
-  for (const Item& other : placed) {
-    if (meet(item, other)) conflicts.push_back(&other);
-  }
-  std::sort(conflicts.begin(), conflicts.end(), [](const Item* a, const Item* b) { return *a->offset < *b->offset; });
+/// The lowest offset where `item` overlaps no placed item that lives at the same time. These are sorted by offset.
+std::int64_t lowest_gap(const Item& item, const std::vector<Placed>& placed) {
   std::int64_t offset = 0;
-  for (const Item* other : conflicts) {
-    if (*other->offset - offset >= item.bytes) break;
-    offset = std::max(offset, round_up(*other->offset + other->bytes, item.unit()));
+  for (const Placed& other : placed) {
+    if (item.first_step > other.last_step || other.first_step > item.last_step) continue;
+    if (other.offset - offset >= item.bytes) break;
+    offset = std::max(offset, round_up(other.end, item.unit()));
   }
   return offset;
 }
 
-/// Puts every item into the lowest gap, in this order. Returns the end of the highest.
-std::int64_t place_in_order(const std::vector<Item>& items) {
-  std::vector<Item> placed;
+/// Puts every item into the lowest gap, in this order. Returns the end of the highest, or where it gave up because that
+/// is not below `least`.
+std::int64_t place_in_order(const std::vector<const Item*>& items, std::int64_t least,
+                            std::vector<std::int64_t>& offsets) {
+  std::vector<Placed> placed;
+  placed.reserve(items.size());
+  offsets.clear();
   std::int64_t top = 0;
-  for (const Item& item : items) {
-    *item.offset = lowest_gap(item, placed);
-    top = std::max(top, base::checked_add(*item.offset, item.bytes));
-    placed.push_back(item);
+  for (const Item* item : items) {
+    const std::int64_t offset = lowest_gap(*item, placed);
+    const Placed here{offset, base::checked_add(offset, item->bytes), item->first_step, item->last_step};
+    top = std::max(top, here.end);
+    if (top >= least) return top;
+    offsets.push_back(offset);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), here,
+                                   [](const Placed& a, const Placed& b) { return a.offset < b.offset; }),
+                  here);
   }
   return top;
 }
 
 /// The best of a few orders: large ones first is good as a rule, but one that lives long may be better off early.
-std::int64_t place_best(std::vector<Item>& items) {
-  const auto life = [](const Item& item) { return static_cast<double>(item.last_step - item.first_step + 1); };
-  const auto by = [&](double power) {
-    std::stable_sort(items.begin(), items.end(), [&](const Item& a, const Item& b) {
-      return static_cast<double>(a.bytes) * std::pow(life(a), power) >
-             static_cast<double>(b.bytes) * std::pow(life(b), power);
-    });
-    return place_in_order(items);
-  };
+std::int64_t place_best(const std::vector<Item>& items) {
   constexpr std::array powers{0.0, 0.1, 0.25, 0.5, 1.0};
-  double best = 0;
+  if (items.empty()) return 0;
+  std::vector<const Item*> order;
+  for (const Item& item : items) order.push_back(&item);
+  std::vector<std::int64_t> offsets;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const double power : powers) {
-    const std::int64_t top = by(power);
-    if (top < least) best = power;
-    least = std::min(least, top);
+    std::vector<std::pair<double, const Item*>> weighed;
+    for (const Item* item : order) {
+      const auto life = static_cast<double>(item->last_step - item->first_step + 1);
+      weighed.emplace_back(static_cast<double>(item->bytes) * std::pow(life, power), item);
+    }
+    std::stable_sort(weighed.begin(), weighed.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::transform(weighed.begin(), weighed.end(), order.begin(), [](const auto& one) { return one.second; });
+    const std::int64_t top = place_in_order(order, least, offsets);
+    if (top >= least) continue;
+    least = top;
+    for (std::size_t i = 0; i < order.size(); ++i) *order[i]->offset = offsets[i];
   }
-  return by(best);
+  return least;
 }
 
 /// Memory that begins at `begin`: what is persistent, then what is not. Returns its end.
-std::int64_t place_region(std::int64_t begin, const std::vector<Item>& persistent, std::vector<Item>& others) {
+std::int64_t place_region(std::int64_t begin, const std::vector<Item>& persistent, const std::vector<Item>& others) {
   for (const Item& item : persistent) {
     *item.offset = round_up(begin, item.unit());
     begin = base::checked_add(*item.offset, item.bytes);
