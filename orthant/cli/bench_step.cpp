@@ -1,6 +1,7 @@
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
 #include "orthant/cli/allocation_count.hpp"
+#include "orthant/cli/auto_plan.hpp"
 #include "orthant/cli/bench.hpp"
 #include "orthant/cli/kernel_options.hpp"
 #include "orthant/cli/network_options.hpp"
@@ -184,7 +185,7 @@ void print_plan(const model::Graph& graph, const plan::Plan& plan, comm::Comm& c
 void run_bench_step(const BenchStepArguments& arguments, comm::Comm& comm) {
   const auto trace_file = comm::agree(comm, [&] { return train::open_trace(arguments.trace, comm); });
   const auto graph = comm::agree(comm, [&] { return load(arguments.network); });
-  const auto plan = comm::agree(comm, [&] { return plan_for(arguments.parallel, graph, comm.size()); });
+  const auto plan = common_plan(arguments.parallel, graph, {.optimizer = optimizer_for(arguments.optimizer)}, comm);
   if (!arguments.json) print_plan(graph, plan, comm);
   engine::Session session = make_session(arguments, graph, plan, comm);
   engine::Engine& engine = session.engine();
@@ -232,7 +233,7 @@ void add_bench_step(CLI::App& bench) {
   command->add_flag("--json", arguments->json, "Print JSON");
   command->callback([arguments] {
     run_on_ranks(
-        arguments->parallel, [&](int ranks) { plan_for(arguments->parallel, load(arguments->network), ranks); },
+        arguments->parallel, [&](int ranks) { check_plan(arguments->parallel, load(arguments->network), ranks); },
         [&](comm::Comm& comm) { run_bench_step(*arguments, comm); });
   });
 }

@@ -101,6 +101,7 @@ void add_commands(CLI::App& app) {
   add_step(app);
   add_bench(app);
   add_data(app);
+  add_plan(app);
   add_calibrate(app);
   add_doctor(app);
 }

@@ -13,6 +13,7 @@ void add_infer(CLI::App& app);
 void add_step(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_data(CLI::App& app);
+void add_plan(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_doctor(CLI::App& app);
 

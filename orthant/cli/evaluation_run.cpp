@@ -1,6 +1,7 @@
 #include "orthant/cli/evaluation_run.hpp"
 
 #include "orthant/base/format.hpp"
+#include "orthant/cli/auto_plan.hpp"
 #include "orthant/cli/kernel_options.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
@@ -31,14 +32,14 @@ void add_evaluation(CLI::App& command, EvaluationArguments& arguments) {
 
 void check_evaluation(const EvaluationArguments& arguments, int ranks) {
   const train::RunFile run = load(arguments);
-  plan_for(arguments.parallel, model::load_network(run.model, run.network), ranks);
+  check_plan(arguments.parallel, model::load_network(run.model, run.network), ranks);
   const data::formats::SafetensorsFile weights(arguments.weights);
 }
 
 EvaluationRun::EvaluationRun(const EvaluationArguments& arguments, comm::Comm& ranks)
     : run(comm::agree(ranks, [&] { return load(arguments); })),
       graph(comm::agree(ranks, [&] { return model::load_network(run.model, run.network); })),
-      plan(comm::agree(ranks, [&] { return plan_for(arguments.parallel, graph, ranks.size()); })),
+      plan(common_plan(with_threads(arguments.parallel, run), graph, {.mode = schedule::Mode::evaluate}, ranks)),
       comm(ranks) {}
 
 void EvaluationRun::load_weights(const EvaluationArguments& arguments) {

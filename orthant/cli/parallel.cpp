@@ -103,21 +103,17 @@ void add_ranks(CLI::App& command, ParallelArguments& arguments) {
   add_hosts(command, arguments);
 }
 
-void add_parallel(CLI::App& command, ParallelArguments& arguments) {
-  add_ranks(command, arguments);
+void add_cut(CLI::App& command, ParallelArguments& arguments) {
   CLI::Option* grid =
       command.add_option("--grid", arguments.grid, "How to cut: n2d2h2, n2f4, p4, ...; see docs/plans.md");
-  CLI::Option* strategy = command.add_option("--strategy", arguments.strategy,
-                                             "data, spatial, filter, channel, pipeline, data+filter or data+spatial");
+  CLI::Option* strategy =
+      command.add_option("--strategy", arguments.strategy,
+                         "data, spatial, filter, channel, pipeline, data+filter, data+spatial or auto, the fastest plan");
   CLI::Option* plan = command.add_option("--plan", arguments.plan, "A plan file (JSON) that says it layer by layer");
   grid->excludes(strategy)->excludes(plan);
   strategy->excludes(plan);
   command.add_option("--micro-batches", arguments.micro_batches, "Pieces of the mini-batch that go through one by one")
       ->check(CLI::Range(1, 1 << 20));
-  command
-      .add_option("--algorithm", arguments.algorithm,
-                  "Of convolutions: measured (the fastest here, remembered), rule, winograd, direct, matrix or onednn")
-      ->capture_default_str();
   command.add_option("--statistics", arguments.statistics, "Batch normalisation over local, spatial or global values");
   command
       .add_option("--exchange", arguments.exchange,
@@ -131,8 +127,20 @@ void add_parallel(CLI::App& command, ParallelArguments& arguments) {
       ->check(CLI::Range(1, 1 << 20));
 }
 
+void add_parallel(CLI::App& command, ParallelArguments& arguments) {
+  add_ranks(command, arguments);
+  add_cut(command, arguments);
+  command
+      .add_option("--algorithm", arguments.algorithm,
+                  "Of convolutions: measured (the fastest here, remembered), rule, winograd, direct, matrix or onednn")
+      ->capture_default_str();
+}
+
 plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& graph, int ranks) {
   check_algorithm(arguments.algorithm);
+  if (arguments.strategy == "auto")
+    fail(Exit::usage, "--strategy auto is for commands that run a network; `orthant plan -o FILE` writes such a plan, for "
+         "--plan FILE");
   plan::Plan plan = plan::make_plan(graph, request_from(arguments), ranks);
   plan::ExchangeForms& forms = plan.exchanges;
   if (!arguments.exchange.empty()) {

@@ -31,7 +31,9 @@ struct ParallelArguments {
 void add_hosts(CLI::App& command, ParallelArguments& arguments);
 /// --ranks, --threads, --hosts and --hostfile alone.
 void add_ranks(CLI::App& command, ParallelArguments& arguments);
-/// These and --grid, --strategy, --plan, --micro-batches, --statistics, --algorithm.
+/// --grid, --strategy, --plan, --micro-batches, --statistics and the form of exchanges.
+void add_cut(CLI::App& command, ParallelArguments& arguments);
+/// All of these and --algorithm.
 void add_parallel(CLI::App& command, ParallelArguments& arguments);
 
 /// Ranks that the arguments name, or 0.

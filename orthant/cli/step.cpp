@@ -1,6 +1,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
+#include "orthant/cli/auto_plan.hpp"
 #include "orthant/cli/commands.hpp"
 #include "orthant/cli/kernel_options.hpp"
 #include "orthant/cli/network_options.hpp"
@@ -77,7 +78,7 @@ Json result_json(const engine::Engine& engine, const model::Graph& graph, const 
 
 void run_step(const StepArguments& arguments, comm::Comm& comm) {
   const auto graph = comm::agree(comm, [&] { return network_for(arguments); });
-  const auto plan = comm::agree(comm, [&] { return plan_for(arguments.parallel, graph, comm.size()); });
+  const auto plan = common_plan(arguments.parallel, graph, {}, comm);
   const auto dataset = comm::agree(comm, [&] {
     return std::make_unique<data::sets::NpyDataset>(std::vector{arguments.input}, std::vector{arguments.target},
                                                     train::sample_shape(graph));
@@ -135,7 +136,7 @@ void add_step(CLI::App& app) {
   add_parallel(*command, arguments->parallel);
   command->callback([arguments] {
     run_on_ranks(
-        arguments->parallel, [&](int ranks) { plan_for(arguments->parallel, network_for(*arguments), ranks); },
+        arguments->parallel, [&](int ranks) { check_plan(arguments->parallel, network_for(*arguments), ranks); },
         [&](comm::Comm& comm) { run_step(*arguments, comm); });
   });
 }

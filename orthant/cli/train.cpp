@@ -1,6 +1,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
+#include "orthant/cli/auto_plan.hpp"
 #include "orthant/cli/commands.hpp"
 #include "orthant/cli/kernel_options.hpp"
 #include "orthant/cli/parallel.hpp"
@@ -106,7 +107,7 @@ void print_json(const train::Summary& summary) {
 void check_train(const TrainArguments& arguments, int ranks) {
   const train::RunFile run = train::load_run(arguments.run, arguments.overrides);
   const model::Graph graph = model::load_network(run.model, run.network);
-  plan_for(arguments.parallel, graph, ranks);
+  check_plan(arguments.parallel, graph, ranks);
   const train::RunData samples(run, graph, train::survey_run(run));
   const train::MiniBatches batches(samples.training(), graph, {.shuffle = run.data.shuffle, .seed = run.seed});
 }
@@ -116,10 +117,12 @@ void run_train(const TrainArguments& arguments, comm::Comm& comm) {
   comm::on_root(comm, [&] { train::check_run_directory(run.output, run.overwrite); });
   ParallelArguments parallel = arguments.parallel;
   if (parallel.threads == 0) parallel.threads = run.threads;
+  const auto network = comm::agree(comm, [&] { return model::load_network(run.model, run.network); });
+  const plan::Plan plan = common_plan(parallel, network, {.optimizer = run.optimizer}, comm);
   train::TrainOptions options{.name = std::filesystem::path(arguments.run).stem().string(),
                               .trace_path = arguments.trace,
                               .threads = threads_per_rank(parallel),
-                              .plan = [&](const model::Graph& graph) { return plan_for(parallel, graph, comm.size()); },
+                              .plan = [&](const model::Graph&) { return plan; },
                               .kernels = kernel_options(parallel, comm),
                               .started = {}};
   if (!arguments.json) options.started = print_start;

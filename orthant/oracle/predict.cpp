@@ -282,7 +282,7 @@ double input_seconds(const schedule::Schedule& schedule, const Profile& profile,
 std::vector<Timeline> timelines_of(const std::vector<RankSchedule>& schedules, const Course& course) {
   std::vector<Timeline> timelines;
   for (std::size_t i = 0; i < schedules.size(); ++i) {
-    Timeline timeline{.rank = schedules[i].rank, .members = schedules[i].members};
+    Timeline timeline{.rank = schedules[i].rank, .members = schedules[i].members, .schedule = schedules[i].schedule};
     for (const Stretch& stretch : course.stretches[i])
       timeline.events.push_back({stretch.step, stretch.begin, stretch.end});
     timelines.push_back(std::move(timeline));

@@ -52,6 +52,7 @@ struct TimelineEvent {
 struct Timeline {
   int rank = 0;
   int members = 1;
+  schedule::Schedule schedule{};
   std::vector<TimelineEvent> events{};
 };
 
