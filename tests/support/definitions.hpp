@@ -22,7 +22,11 @@ void define(const model::LossTask& task, const Before& before, Arguments now);
 void define(const model::UpdateTask& task, const kernels::Context& context, const Before& before, Arguments now);
 
 /// Where item `i` of the box lies.
-std::size_t item(const tensor::Layout& layout, const tensor::Shape& i);
+inline std::size_t item(const tensor::Layout& layout, const tensor::Shape& i) {
+  const tensor::Shape& stride = layout.strides;
+  return static_cast<std::size_t>(layout.offset + i.n * stride.n + i.c * stride.c + i.d * stride.d + i.h * stride.h +
+                                  i.w * stride.w);
+}
 
 double activate(const model::Activation& activation, double z);
 /// activation'(z), given y = activation(z).

@@ -143,6 +143,8 @@ std::string compare(const Case& one, const Problem& problem, const Numbers& actu
   const bool is_index = problem.arguments[argument].content == Content::taps;
   const bool exact = is_index || (problem.whole_numbers && is_exact_on_integers(one.task));
   Numbers got, wanted;
+  got.reserve(static_cast<std::size_t>(tensor::volume(layout.extents)));
+  wanted.reserve(got.capacity());
   std::string wrong;
   for_each_item(layout.extents, [&](const Shape& i) {
     const std::size_t place = item(layout, i);

@@ -93,12 +93,6 @@ void define(const model::DropoutTask& task, const kernels::Context& context, con
 
 }  // namespace
 
-std::size_t item(const tensor::Layout& layout, const Shape& i) {
-  const Shape& stride = layout.strides;
-  return static_cast<std::size_t>(layout.offset + i.n * stride.n + i.c * stride.c + i.d * stride.d + i.h * stride.h +
-                                  i.w * stride.w);
-}
-
 double activate(const model::Activation& activation, double z) {
   switch (activation.kind) {
     case ActivationKind::identity: break;

@@ -35,11 +35,12 @@ void for_each_product(const model::ConvTask& task, Visit visit) {
   const std::int64_t taps = tensor::taps(task.window);
   for_each_item(task.dst.extents, [&](const Shape& o) {
     const std::int64_t group = o.c / out;
+    const std::size_t dst = item(task.dst, o);
     for_each_tap(task.window, o, task.src.extents, [&](Shape s, std::int64_t tap) {
       for (std::int64_t i = 0; i < in; ++i) {
         s.c = group * in + i;
         const std::int64_t weight = ((group * taps + tap) * in + i) * out + o.c % out;
-        visit(item(task.src, s), static_cast<std::size_t>(weight), item(task.dst, o));
+        visit(item(task.src, s), static_cast<std::size_t>(weight), dst);
       }
     });
   });

@@ -42,13 +42,11 @@ Numbers softmax(const Layout& layout, const Numbers& output) {
   return result;
 }
 
-/// 1 where the label of i's pixel is i's channel.
-double hot(const Layout& layout, const Numbers& target, Shape i) {
-  const std::int64_t channel = i.c;
-  Shape one_channel = layout.extents;
-  one_channel.c = 1;
-  i.c = 0;
-  return target.at(item(tensor::channels_last(one_channel), i)) == static_cast<double>(channel) ? 1 : 0;
+/// 1 where the label of i's pixel is i's channel. Labels lie one after the other, w fastest.
+double hot(const Layout& layout, const Numbers& target, const Shape& i) {
+  const Shape& extents = layout.extents;
+  const std::int64_t pixel = ((i.n * extents.d + i.d) * extents.h + i.h) * extents.w + i.w;
+  return target.at(static_cast<std::size_t>(pixel)) == static_cast<double>(i.c) ? 1 : 0;
 }
 
 void add_sums(const LossSumsTask& task, const Term& term, const Before& before, Numbers& sums) {
@@ -90,9 +88,9 @@ double value_of(const LossTask& task, const Term& term, const Numbers& sums) {
   return 1 - mean / static_cast<double>(classes);
 }
 
-/// The gradient of a term with respect to output item i.
-double slope_of(const LossTask& task, const Term& term, const Before& before, const Numbers& p, const Shape& i) {
-  const Layout dense = tensor::channels_last(task.output.extents);
+/// The gradient of a term with respect to output item i; targets and p are `dense`.
+double slope_of(const LossTask& task, const Term& term, const Before& before, const Numbers& p, const Layout& dense,
+                const Shape& i) {
   const double output = before[0].at(item(task.output, i));
   const auto volume = static_cast<double>(tensor::volume(task.global));
   const auto classes = static_cast<std::size_t>(task.output.extents.c);
@@ -135,9 +133,10 @@ void define(const LossTask& task, const Before& before, Arguments now) {
   now[4]->at(index) = sum;
   if (!now[3]) return;
   const Numbers p = model::takes_labels(task.loss) ? softmax(task.output, before[0]) : Numbers{};
+  const Layout dense = tensor::channels_last(task.output.extents);
   for_each_item(task.output.extents, [&](const Shape& i) {
     double slope = 0;
-    for (const Term& term : terms) slope += term.term.weight * slope_of(task, term, before, p, i);
+    for (const Term& term : terms) slope += term.term.weight * slope_of(task, term, before, p, dense, i);
     now[3]->at(item(task.output, i)) = slope;
   });
 }
