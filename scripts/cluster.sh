@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A cluster on one machine: hosts that are network namespaces, joined by a switch that is one, too. Needs root.
 # usage: scripts/cluster.sh [--name NAME] COMMAND
-#   up N                 makes the hosts node1 to nodeN
+#   up N [apart]         makes the hosts node1 to nodeN; apart: each has processors of its own, as machines have
 #   run COMMAND...       runs a command on node1, from where mpirun and `orthant --hosts` reach the others
 #   enter HOST COMMAND...  runs a command on a host
 #   limit HOST [RATE]    what the host sends is limited to a rate such as 1gbit; without a rate, no longer
@@ -54,10 +54,22 @@ make_host() {
   ip -n "$name-$host" link set lo up
 }
 
+# Without this, hosts whose ranks take their first processors take the same ones.
+share_processors() {
+  local processors number
+  read -ra processors <<<"$(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | sed 's/^[0-9]*$/&-&/; s/-/ /' | xargs -L1 seq | xargs)"
+  for number in $(seq "$1"); do
+    local first=$((${#processors[@]} * (number - 1) / $1)) end=$((${#processors[@]} * number / $1))
+    local mine=("${processors[@]:first:end-first}")
+    (IFS=,; echo "${mine[*]}") >"$state/processors.node$number"
+  done
+}
+
 up() {
   [[ $1 =~ ^[0-9]+$ ]] && (($1 >= 1 && $1 <= 200)) || fail 64 "'$1' hosts are not possible; use 1 to 200"
   check_machine
   [[ ! -e $state ]] || fail 74 "the cluster '$name' exists; remove it with: cluster.sh --name $name down"
+  [[ -z ${2:-} ]] || (($(nproc) >= $1)) || fail 71 "$1 hosts cannot have processors of their own: there are $(nproc)"
   mkdir -p "$state"
   trap 'remove; fail 71 "the cluster could not be made"' ERR
   echo "127.0.0.1 localhost" >"$state/hosts"
@@ -66,6 +78,7 @@ up() {
   ip -n "$switch" link add bridge0 type bridge
   ip -n "$switch" link set bridge0 up
   for number in $(seq "$1"); do make_host "$number"; done
+  [[ -z ${2:-} ]] || share_processors "$1"
   trap - ERR
 }
 
@@ -96,6 +109,7 @@ remove() {
 enter() {
   local host=$1
   shift
+  [[ ! -e $state/processors.$host ]] || taskset -cp "$(<"$state/processors.$host")" $$ >/dev/null
   # shellcheck disable=SC2016
   exec nsenter --net="/run/netns/$name-$host" unshare --uts --mount --propagation private bash -c '
     hostname "$1"
@@ -136,6 +150,10 @@ command=${1:-}
 (($# == 0)) || shift
 case $command:$# in
   up:1) up "$1" ;;
+  up:2)
+    [[ $2 == apart ]] || usage
+    up "$1" apart
+    ;;
   down:0) remove ;;
   limit:1 | limit:2) limit "$@" ;;
   unplug:1 | plug:1)
