@@ -21,7 +21,7 @@ bool is_auto(const ParallelArguments& arguments) { return arguments.strategy == 
 
 /// What was measured on this machine, and not on another one: plans are compared by it.
 oracle::Profile profile_for_search() {
-  oracle::Profile profile = machine_profile("");
+  oracle::Profile profile = measured_profile();
   const std::string processor = engine::machine_key();
   if (!profile.processor.empty() && profile.processor != processor)
     base::fail(base::Exit::bad_data, "{}: the profile is of '{}', but this is '{}'; run `orthant calibrate` here with "

@@ -110,7 +110,9 @@ class Panel {
 
   [[nodiscard]] std::string lines(const std::vector<std::string>& names) const {
     std::string out;
-    for (const ChartSeries& series : chart_.series) {
+    // The first are drawn last, with smaller marks, so that they can be seen where series lie on each other.
+    for (std::size_t i = chart_.series.size(); i-- > 0;) {
+      const ChartSeries& series = chart_.series[i];
       if (series.is_ideal) {
         out += path(series, "ideal", "#888888");
         continue;
@@ -119,8 +121,8 @@ class Panel {
       const char* colour = colours[static_cast<std::size_t>(place) % colours.size()];
       out += path(series, "line", colour);
       for (const ChartPoint& point : series.points)
-        out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" stroke=\"{}\" stroke-width=\"1.6\" fill=\"{}\"/>\n",
-                           px(point.x), py(point.y), colour, point.is_hollow ? "#ffffff" : colour);
+        out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" stroke=\"{}\" stroke-width=\"1.6\" fill=\"{}\"/>\n",
+                           px(point.x), py(point.y), 3 + 0.5 * static_cast<double>(place), colour, point.is_hollow ? "#ffffff" : colour);
     }
     return out;
   }

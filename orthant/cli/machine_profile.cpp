@@ -19,21 +19,22 @@ oracle::Profile read_profile(const std::string& path) {
   return profile;
 }
 
-oracle::Profile own_profile() {
+oracle::Profile own_profile(const std::string& remedy) {
   const std::string path = calibrate::profile_path();
   if (path.empty() || !std::filesystem::exists(path))
     base::fail(base::Exit::missing_input,
-               "there is no profile of this machine{}; run `orthant calibrate` to measure it, or name one with "
-               "--machine: {}",
-               path.empty() ? "" : " in '" + path + "'", fmt::join(oracle::shipped_profile_names(), ", "));
+               "there is no profile of this machine{}; run `orthant calibrate` to measure it{}",
+               path.empty() ? "" : " in '" + path + "'", remedy);
   return read_profile(path);
 }
 
 }  // namespace
 
+oracle::Profile measured_profile() { return own_profile(""); }
+
 oracle::Profile machine_profile(const std::string& name) {
-  if (name.empty()) return own_profile();
   const std::vector<std::string> shipped = oracle::shipped_profile_names();
+  if (name.empty()) return own_profile(fmt::format(", or name one with --machine: {}", fmt::join(shipped, ", ")));
   if (std::find(shipped.begin(), shipped.end(), name) != shipped.end()) return oracle::shipped_profile(name);
   const bool is_path = name.find('/') != std::string::npos || name.ends_with(".json") || std::filesystem::exists(name);
   if (is_path) return read_profile(name);

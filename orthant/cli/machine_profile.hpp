@@ -11,4 +11,7 @@ namespace orthant::cli {
 /// no profile in it (65).
 oracle::Profile machine_profile(const std::string& name);
 
+/// What `orthant calibrate` measured here, for commands that run on this machine.
+oracle::Profile measured_profile();
+
 }  // namespace orthant::cli

@@ -5,6 +5,8 @@
 #include "orthant/base/json.hpp"
 #include "orthant/cli/commands.hpp"
 #include "orthant/cli/machine_profile.hpp"
+#include "orthant/cli/plan_compare.hpp"
+#include "orthant/cli/plan_remedies.hpp"
 #include "orthant/cli/plan_report.hpp"
 #include "orthant/cli/plan_sweep.hpp"
 #include "orthant/cli/plan_timeline.hpp"
@@ -42,8 +44,7 @@ int ranks_of(const PlanArguments& arguments) {
   return ranks;
 }
 
-Question question_of(const PlanArguments& arguments) {
-  const int ranks = ranks_of(arguments);
+Question question_of(const PlanArguments& arguments, int ranks) {
   Question question{.graph = load(arguments.network),
                     .profile = machine_profile(arguments.machine),
                     .options = {.ranks = std::max(1, ranks),
@@ -66,13 +67,19 @@ void write_plan(const PlanArguments& arguments, const planner::Planned& planned)
 }
 
 void run_plan(const PlanArguments& arguments) {
-  const Question question = question_of(arguments);
+  if (!arguments.compare.empty()) {
+    const MeasuredRun run = read_run(data::io::read_text(arguments.compare), arguments.compare);
+    return run_compare(arguments, question_of(arguments, run.ranks), run);
+  }
+  const Question question = question_of(arguments, ranks_of(arguments));
   if (!arguments.sweep.empty()) return run_sweep(arguments, question);
   const bool is_given = names_a_plan(arguments);
   Answer answer{.planned = is_given ? price_given(arguments, question)
                                     : planner::plan_best(question.graph, question.profile, question.options)};
   if (answer.planned.found() && !is_given)
     answer.what_ifs = planner::what_ifs(question.graph, question.profile, question.options);
+  if (answer.planned.found()) answer.remedies = remedies(question, answer.planned.best);
+  if (answer.planned.found() && !is_given) answer.useful = useful_ranks(question);
   write_plan(arguments, answer.planned);
   if (!arguments.timeline.empty() && answer.planned.best.refused.empty())
     write_timeline(arguments.timeline, question, answer.planned.best.plan);
@@ -135,6 +142,9 @@ void add_plan(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--samples", arguments->samples, "Samples of an epoch, to know how long one takes")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50));
+  command->add_option("--compare", arguments->compare,
+                      "A trace of `bench step` or `train`, or what `bench step --layers --json` printed: how far the "
+                      "prediction was off");
   CLI::Option* sweep = command->add_option("--sweep", arguments->sweep, "Strong and weak scaling over ranks=1..2048, in powers of two");
   command->add_option("--csv", arguments->csv, "Write the sweep to this file as CSV")->needs(sweep);
   command->add_option("--svg", arguments->svg, "Draw the sweep into this file")->needs(sweep);

@@ -100,6 +100,12 @@ Json to_json(const Question& question, const Answer& answer) {
                     {"predicted", planned.search.predicted}};
   if (!planned.reason.empty()) json["reason"] = planned.reason;
   if (!planned.advice.empty()) json["advice"] = planned.advice;
+  json["held_back_by"] = answer.remedies;
+  if (answer.useful)
+    json["useful_ranks"] = {{"ranks", answer.useful->ranks},
+                            {"seconds", answer.useful->seconds},
+                            {"strategy", answer.useful->strategy},
+                            {"limit", answer.useful->limit}};
   json["what_ifs"] = Json::array();
   for (const planner::WhatIf& one : answer.what_ifs) json["what_ifs"].push_back(what_if_json(one));
   return json;

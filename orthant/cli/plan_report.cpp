@@ -133,6 +133,11 @@ std::string best_text(const Question& question, const Answer& answer) {
   text += fmt::format("time        {}\n", parts_text(prediction));
   text += fmt::format("memory      {}\n", memory_text(prediction.memory));
   text += fmt::format("known       {}\n", knowledge_text(prediction));
+  for (const std::string& line : answer.remedies)
+    text += fmt::format("{}{}\n", &line == answer.remedies.data() ? "held back   " : "            ", line);
+  if (answer.useful && answer.useful->seconds > 0)
+    text += fmt::format("useful      up to {} ranks, {} a step with {}; {}\n", with_commas(answer.useful->ranks),
+                        seconds_text(answer.useful->seconds), answer.useful->strategy, answer.useful->limit);
   return text + "\n" + plan::to_text(planned.best.plan);
 }
 

@@ -2,7 +2,9 @@
 
 #include "orthant/base/json_fwd.hpp"
 #include "orthant/cli/plan.hpp"
+#include "orthant/cli/plan_remedies.hpp"
 
+#include <optional>
 #include <vector>
 
 namespace orthant::cli {
@@ -11,6 +13,8 @@ namespace orthant::cli {
 struct Answer {
   planner::Planned planned;
   std::vector<planner::WhatIf> what_ifs{};
+  std::vector<std::string> remedies{};
+  std::optional<UsefulRanks> useful{};
 };
 
 std::string to_text(const Question& question, const Answer& answer);

@@ -70,7 +70,7 @@ std::vector<SweepPoint> sweep(const PlanArguments& arguments, const Question& as
                           .mini_batch = samples,
                           .candidate = std::move(one),
                           .ideal_seconds = alone * static_cast<double>(samples) / count});
-      progress.update(++done, static_cast<std::int64_t>(2 * ranks.size()), 0);
+      progress.update(++done, static_cast<std::int64_t>(2 * ranks.size()));
     }
   }
   return points;
