@@ -24,8 +24,10 @@ oracle::Profile profile_for_search() {
   oracle::Profile profile = measured_profile();
   const std::string processor = engine::machine_key();
   if (!profile.processor.empty() && profile.processor != processor)
-    base::fail(base::Exit::bad_data, "{}: the profile is of '{}', but this is '{}'; run `orthant calibrate` here with "
-               "another file in ORTHANT_PROFILE", calibrate::profile_path(), profile.processor, processor);
+    base::fail(base::Exit::bad_data,
+               "{}: the profile is of '{}', but this is '{}'; run `orthant calibrate` here with "
+               "another file in ORTHANT_PROFILE",
+               calibrate::profile_path(), profile.processor, processor);
   return profile;
 }
 

@@ -5,8 +5,8 @@
 
 namespace orthant::cli {
 
-/// Throws Error if no plan can be made as the arguments ask, before ranks are started. What --strategy auto finds is not
-/// known yet then, but whether there is a profile of this machine to search with.
+/// Throws Error if no plan can be made as the arguments ask, before ranks are started. What --strategy auto finds is
+/// not known yet then, but whether there is a profile of this machine to search with.
 void check_plan(const ParallelArguments& arguments, const model::Graph& graph, int ranks);
 
 /// Collective. The plan that the arguments ask for, the same on all ranks. With --strategy auto rank 0 searches for the

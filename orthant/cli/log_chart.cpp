@@ -18,10 +18,14 @@ constexpr std::array colours{"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F0
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else out += c;
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else
+      out += c;
   }
   return out;
 }
@@ -70,9 +74,7 @@ class Panel {
   Panel(const LogChart& chart, double x0, double y0)
       : chart_(chart), x0_(x0), y0_(y0), x_(axis_over(chart, true, 2)), y_(axis_over(chart, false, 10)) {}
 
-  [[nodiscard]] std::string svg(const std::vector<std::string>& names) const {
-    return frame() + lines(names);
-  }
+  [[nodiscard]] std::string svg(const std::vector<std::string>& names) const { return frame() + lines(names); }
 
  private:
   [[nodiscard]] double px(double value) const { return x0_ + panel_width * x_.place(value); }
@@ -84,19 +86,22 @@ class Panel {
     const int every = std::max(1, static_cast<int>(std::ceil((x_.highest - x_.lowest) / 12)));
     for (double power = x_.lowest; power <= x_.highest + 0.5; power += every) {
       const double x = px(std::pow(2, power));
-      out += line(x, y0_, x, bottom, "grid") + text_at(x, bottom + 18, fmt::format("{:.0f}", std::pow(2, power)), "class=\"tick\"");
+      out += line(x, y0_, x, bottom, "grid") +
+             text_at(x, bottom + 18, fmt::format("{:.0f}", std::pow(2, power)), "class=\"tick\"");
     }
     for (double power = y_.lowest; power <= y_.highest + 0.5; power += 1) {
       const double y = py(std::pow(10, power));
-      out += line(x0_, y, x0_ + panel_width, y, "grid") + text_at(x0_ - 8, y + 4, tick_text(std::pow(10, power)), "class=\"tick end\"");
+      out += line(x0_, y, x0_ + panel_width, y, "grid") +
+             text_at(x0_ - 8, y + 4, tick_text(std::pow(10, power)), "class=\"tick end\"");
       for (const double between : {2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0})
         if (power < y_.highest - 0.5) out += minor_tick(between * std::pow(10, power), between);
     }
-    out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" class=\"frame\"/>\n", x0_, y0_,
-                       panel_width, panel_height);
+    out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" class=\"frame\"/>\n", x0_,
+                       y0_, panel_width, panel_height);
     out += text_at(x0_ + panel_width / 2, bottom + 42, chart_.x_title, "class=\"axis\"");
     const double x = x0_ - 56, y = y0_ + panel_height / 2;
-    return out + text_at(x, y, chart_.y_title, fmt::format("class=\"axis\" transform=\"rotate(-90 {:.1f} {:.1f})\"", x, y));
+    return out +
+           text_at(x, y, chart_.y_title, fmt::format("class=\"axis\" transform=\"rotate(-90 {:.1f} {:.1f})\"", x, y));
   }
 
   /// 2 and 5 have a number where there are few powers of ten.
@@ -104,7 +109,8 @@ class Panel {
     const double y = py(value);
     const bool few_powers = y_.highest - y_.lowest <= 2;
     std::string out = line(x0_, y, x0_ + 5, y, "minor");
-    if (few_powers && (digit == 2 || digit == 5)) out += text_at(x0_ - 8, y + 4, tick_text(value), "class=\"tick end\"");
+    if (few_powers && (digit == 2 || digit == 5))
+      out += text_at(x0_ - 8, y + 4, tick_text(value), "class=\"tick end\"");
     return out;
   }
 
@@ -121,8 +127,10 @@ class Panel {
       const char* colour = colours[static_cast<std::size_t>(place) % colours.size()];
       out += path(series, "line", colour);
       for (const ChartPoint& point : series.points)
-        out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" stroke=\"{}\" stroke-width=\"1.6\" fill=\"{}\"/>\n",
-                           px(point.x), py(point.y), 3 + 0.5 * static_cast<double>(place), colour, point.is_hollow ? "#ffffff" : colour);
+        out += fmt::format(
+            "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" stroke=\"{}\" stroke-width=\"1.6\" fill=\"{}\"/>\n",
+            px(point.x), py(point.y), 3 + 0.5 * static_cast<double>(place), colour,
+            point.is_hollow ? "#ffffff" : colour);
     }
     return out;
   }
@@ -131,13 +139,16 @@ class Panel {
   [[nodiscard]] std::string path(const ChartSeries& series, const char* kind, const char* colour) const {
     std::string points;
     for (const ChartPoint& point : series.points) points += fmt::format("{:.1f},{:.1f} ", px(point.x), py(point.y));
-    return fmt::format("<svg x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"{2:.1f}\" height=\"{3:.1f}\" viewBox=\"{0:.1f} {1:.1f} {2:.1f} {3:.1f}\">"
-                       "<polyline points=\"{4}\" class=\"{5}\" stroke=\"{6}\"/></svg>\n",
-                       x0_, y0_, panel_width, panel_height, points, kind, colour);
+    return fmt::format(
+        "<svg x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"{2:.1f}\" height=\"{3:.1f}\" viewBox=\"{0:.1f} {1:.1f} {2:.1f} "
+        "{3:.1f}\">"
+        "<polyline points=\"{4}\" class=\"{5}\" stroke=\"{6}\"/></svg>\n",
+        x0_, y0_, panel_width, panel_height, points, kind, colour);
   }
 
   [[nodiscard]] static std::string line(double x1, double y1, double x2, double y2, const char* kind) {
-    return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" class=\"{}\"/>\n", x1, y1, x2, y2, kind);
+    return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" class=\"{}\"/>\n", x1, y1, x2, y2,
+                       kind);
   }
 
   const LogChart& chart_;
@@ -162,9 +173,10 @@ std::string legend(const std::vector<std::string>& names, double x, double y) {
     const bool is_ideal = i == names.size();
     const std::string name = is_ideal ? "ideal" : names[i];
     const char* colour = is_ideal ? "#888888" : colours[i % colours.size()];
-    out += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" class=\"{}\" stroke=\"{}\"/>\n", x, y - 4,
-                       x + 26, y - 4, is_ideal ? "ideal" : "line", colour);
-    if (!is_ideal) out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n", x + 13, y - 4, colour);
+    out += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" class=\"{}\" stroke=\"{}\"/>\n",
+                       x, y - 4, x + 26, y - 4, is_ideal ? "ideal" : "line", colour);
+    if (!is_ideal)
+      out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n", x + 13, y - 4, colour);
     out += text_at(x + 32, y, name, "class=\"key\"");
     x += 52 + 7.2 * static_cast<double>(name.size());
   }
@@ -175,7 +187,8 @@ constexpr const char* style =
     "<style>text{font-family:Helvetica,Arial,sans-serif;fill:#222}.head{font-size:17px;font-weight:bold}"
     ".title{font-size:14px;text-anchor:middle;font-weight:bold}.axis{font-size:13px;text-anchor:middle}"
     ".tick{font-size:11px;text-anchor:middle}.end{text-anchor:end}.key{font-size:12px}.note{font-size:11px;fill:#666}"
-    ".grid{stroke:#dddddd;stroke-width:1}.minor{stroke:#222;stroke-width:0.7}.frame{fill:none;stroke:#222;stroke-width:1}"
+    ".grid{stroke:#dddddd;stroke-width:1}.minor{stroke:#222;stroke-width:0.7}.frame{fill:none;stroke:#222;stroke-width:"
+    "1}"
     ".line{fill:none;stroke-width:2}.ideal{fill:none;stroke-width:1.5;stroke-dasharray:6 4}</style>\n";
 
 }  // namespace
@@ -185,7 +198,8 @@ std::string to_svg(const std::string& title, const std::vector<LogChart>& charts
   const double width = left + count * panel_width + (count - 1) * gap + right;
   const double bottom = top + panel_height + below;
   std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\">\n",
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
+      "{1:.0f}\">\n",
       width, bottom + 46);
   out += style;
   out += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";

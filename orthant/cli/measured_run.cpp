@@ -60,7 +60,8 @@ MeasuredRun from_trace(const Json& events) {
 
 MeasuredRun from_bench(const Json& document) {
   MeasuredRun run{.ranks = document.at("ranks").get<int>(), .seconds = document.at("seconds_median").get<double>()};
-  for (const Json& step : document.at("layers")) run.steps.push_back({step.at("name"), step.at("seconds").get<double>()});
+  for (const Json& step : document.at("layers"))
+    run.steps.push_back({step.at("name"), step.at("seconds").get<double>()});
   return run;
 }
 
@@ -76,10 +77,11 @@ MeasuredRun read_run(const std::string& text, const std::string& origin) {
     base::fail(base::Exit::bad_data, "{}: not what a run leaves: {}", origin, error.what());
   }
   if (run.steps.empty() || run.seconds <= 0 || run.ranks < 1)
-    base::fail(base::Exit::bad_data,
-               "{}: no measured steps in it; --compare takes what `bench step --trace FILE`, `train --trace FILE` or `bench "
-               "step --layers --json` wrote",
-               origin);
+    base::fail(
+        base::Exit::bad_data,
+        "{}: no measured steps in it; --compare takes what `bench step --trace FILE`, `train --trace FILE` or `bench "
+        "step --layers --json` wrote",
+        origin);
   return run;
 }
 

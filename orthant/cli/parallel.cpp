@@ -106,9 +106,9 @@ void add_ranks(CLI::App& command, ParallelArguments& arguments) {
 void add_cut(CLI::App& command, ParallelArguments& arguments) {
   CLI::Option* grid =
       command.add_option("--grid", arguments.grid, "How to cut: n2d2h2, n2f4, p4, ...; see docs/plans.md");
-  CLI::Option* strategy =
-      command.add_option("--strategy", arguments.strategy,
-                         "data, spatial, filter, channel, pipeline, data+filter, data+spatial or auto, the fastest plan");
+  CLI::Option* strategy = command.add_option(
+      "--strategy", arguments.strategy,
+      "data, spatial, filter, channel, pipeline, data+filter, data+spatial or auto, the fastest plan");
   CLI::Option* plan = command.add_option("--plan", arguments.plan, "A plan file (JSON) that says it layer by layer");
   grid->excludes(strategy)->excludes(plan);
   strategy->excludes(plan);
@@ -139,7 +139,8 @@ void add_parallel(CLI::App& command, ParallelArguments& arguments) {
 plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& graph, int ranks) {
   check_algorithm(arguments.algorithm);
   if (arguments.strategy == "auto")
-    fail(Exit::usage, "--strategy auto is for commands that run a network; `orthant plan -o FILE` writes such a plan, for "
+    fail(Exit::usage,
+         "--strategy auto is for commands that run a network; `orthant plan -o FILE` writes such a plan, for "
          "--plan FILE");
   plan::Plan plan = plan::make_plan(graph, request_from(arguments), ranks);
   plan::ExchangeForms& forms = plan.exchanges;

@@ -127,9 +127,13 @@ void add_plan(CLI::App& app) {
   command->add_option("--ranks", arguments->parallel.ranks, "Ranks to plan for")->check(CLI::Range(1, most_ranks));
   command->add_option("--machine", arguments->machine,
                       "abci-v100, lassen-v100, cpu-cluster or a profile file; what `calibrate` measured if not given");
-  command->add_option("--memory", arguments->memory_bytes, "Memory of a rank, such as 16GB or 12GiB; the machine's if not given")
+  command
+      ->add_option("--memory", arguments->memory_bytes,
+                   "Memory of a rank, such as 16GB or 12GiB; the machine's if not given")
       ->transform(CLI::AsSizeValue(true));
-  command->add_option("--ranks-per-machine", arguments->ranks_per_machine, "As many as the machine has room for if not given")
+  command
+      ->add_option("--ranks-per-machine", arguments->ranks_per_machine,
+                   "As many as the machine has room for if not given")
       ->check(CLI::Range(1, most_ranks));
   command->add_option("--threads", arguments->parallel.threads, "Threads per rank; the machine's if not given")
       ->check(CLI::Range(1, 4096));
@@ -137,7 +141,9 @@ void add_plan(CLI::App& app) {
   command->add_option("--optimizer", arguments->optimizer, "sgd (with momentum) or adam")
       ->check(CLI::IsMember({"sgd", "adam"}))
       ->capture_default_str();
-  command->add_option("--data", arguments->data, "Where samples come from in every step: none (they are there), store or files")
+  command
+      ->add_option("--data", arguments->data,
+                   "Where samples come from in every step: none (they are there), store or files")
       ->check(CLI::IsMember({"none", "store", "files"}))
       ->capture_default_str();
   command->add_option("--samples", arguments->samples, "Samples of an epoch, to know how long one takes")
@@ -145,7 +151,8 @@ void add_plan(CLI::App& app) {
   command->add_option("--compare", arguments->compare,
                       "A trace of `bench step` or `train`, or what `bench step --layers --json` printed: how far the "
                       "prediction was off");
-  CLI::Option* sweep = command->add_option("--sweep", arguments->sweep, "Strong and weak scaling over ranks=1..2048, in powers of two");
+  CLI::Option* sweep =
+      command->add_option("--sweep", arguments->sweep, "Strong and weak scaling over ranks=1..2048, in powers of two");
   command->add_option("--csv", arguments->csv, "Write the sweep to this file as CSV")->needs(sweep);
   command->add_option("--svg", arguments->svg, "Draw the sweep into this file")->needs(sweep);
   command->add_option("--timeline", arguments->timeline, "Write a Chrome trace of the predicted step to this file")

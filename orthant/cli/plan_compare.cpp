@@ -34,7 +34,8 @@ std::vector<double> predicted_steps(const oracle::Timeline& timeline) {
 
 /// The rank itself, or the one that stands for it as far as that can be told.
 const oracle::Timeline& timeline_of(const std::vector<oracle::Timeline>& timelines, int rank) {
-  const auto found = std::find_if(timelines.begin(), timelines.end(), [&](const auto& one) { return one.rank == rank; });
+  const auto found =
+      std::find_if(timelines.begin(), timelines.end(), [&](const auto& one) { return one.rank == rank; });
   return found == timelines.end() ? timelines.front() : *found;
 }
 
@@ -42,23 +43,24 @@ void check_same(const MeasuredRun& run, const schedule::Schedule& schedule, cons
   const std::size_t both = std::min(run.steps.size(), schedule.steps.size());
   for (std::size_t i = 0; i < both; ++i) {
     if (run.steps[i].name == schedule.steps[i].name) continue;
-    base::fail(base::Exit::bad_data,
-               "{}: step {} of the run is '{}', that of the plan '{}'; name the plan of the run with --plan, --strategy "
-               "or --grid, and its network with --input and --batch",
-               origin, i, run.steps[i].name, schedule.steps[i].name);
+    base::fail(
+        base::Exit::bad_data,
+        "{}: step {} of the run is '{}', that of the plan '{}'; name the plan of the run with --plan, --strategy "
+        "or --grid, and its network with --input and --batch",
+        origin, i, run.steps[i].name, schedule.steps[i].name);
   }
   if (run.steps.size() != schedule.steps.size())
-    base::fail(base::Exit::bad_data, "{}: the run has {} steps, the plan {}; name the plan of the run with --plan", origin,
-               run.steps.size(), schedule.steps.size());
+    base::fail(base::Exit::bad_data, "{}: the run has {} steps, the plan {}; name the plan of the run with --plan",
+               origin, run.steps.size(), schedule.steps.size());
 }
 
 void sort_worst_first(std::vector<Pair>& pairs) {
-  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) {
-    return std::abs(a.difference()) > std::abs(b.difference());
-  });
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const Pair& a, const Pair& b) { return std::abs(a.difference()) > std::abs(b.difference()); });
 }
 
-std::vector<Pair> by_layer(const Question& question, const schedule::Schedule& schedule, const std::vector<Pair>& steps) {
+std::vector<Pair> by_layer(const Question& question, const schedule::Schedule& schedule,
+                           const std::vector<Pair>& steps) {
   std::vector<Pair> layers;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const int node = schedule.steps[i].node;
@@ -101,7 +103,8 @@ void run_compare(const PlanArguments& arguments, const Question& question, const
   check_same(run, timeline.schedule, arguments.compare);
   const std::vector<double> seconds = predicted_steps(timeline);
   std::vector<Pair> steps;
-  for (std::size_t i = 0; i < seconds.size(); ++i) steps.push_back({run.steps[i].name, seconds[i], run.steps[i].seconds});
+  for (std::size_t i = 0; i < seconds.size(); ++i)
+    steps.push_back({run.steps[i].name, seconds[i], run.steps[i].seconds});
   std::vector<Pair> layers = by_layer(question, timeline.schedule, steps);
   sort_worst_first(layers);
   sort_worst_first(steps);

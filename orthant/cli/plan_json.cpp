@@ -9,16 +9,15 @@ using oracle::Prediction;
 
 Json parts_json(const std::array<double, oracle::part_count>& parts) {
   Json json = Json::object();
-  for (std::size_t i = 0; i < oracle::part_count; ++i)
-    json[oracle::name_of(static_cast<oracle::Part>(i))] = parts[i];
+  for (std::size_t i = 0; i < oracle::part_count; ++i) json[oracle::name_of(static_cast<oracle::Part>(i))] = parts[i];
   return json;
 }
 
 Json memory_json(const oracle::Memory& memory) {
-  return {{"total", memory.total()},         {"arena", memory.arena_bytes},       {"weights", memory.weights},
-          {"gradients", memory.gradients},   {"state", memory.state},             {"activations", memory.activations},
-          {"halos", memory.halos},           {"messages", memory.messages},       {"workspace", memory.workspace},
-          {"samples", memory.samples},       {"process", memory.process}};
+  return {{"total", memory.total()},       {"arena", memory.arena_bytes}, {"weights", memory.weights},
+          {"gradients", memory.gradients}, {"state", memory.state},       {"activations", memory.activations},
+          {"halos", memory.halos},         {"messages", memory.messages}, {"workspace", memory.workspace},
+          {"samples", memory.samples},     {"process", memory.process}};
 }
 
 Json prediction_json(const Prediction& prediction) {
@@ -62,8 +61,11 @@ Json layers_json(const Prediction& prediction) {
 }
 
 Json what_if_json(const planner::WhatIf& one) {
-  Json json{{"question", one.question}, {"ranks", one.options.ranks}, {"mini_batch", one.mini_batch},
-            {"name", one.best.name},    {"fits", one.best.fits}};
+  Json json{{"question", one.question},
+            {"ranks", one.options.ranks},
+            {"mini_batch", one.mini_batch},
+            {"name", one.best.name},
+            {"fits", one.best.fits}};
   if (!one.best.refused.empty()) {
     json["refused"] = one.best.refused;
   } else {

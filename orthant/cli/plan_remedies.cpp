@@ -110,7 +110,8 @@ std::string remedy(const Question& question, const planner::Candidate& candidate
   const std::string cuts = fmt::format("{} instead of {}", tensor::to_text(other->grid),
                                        tensor::to_text(candidate.plan.nodes[static_cast<std::size_t>(node)].grid));
   const double change = other->seconds / prediction.seconds - 1;
-  if (change > -0.005) return fmt::format("{}; the nearest other cut, {}, would not help ({:+.1f} %)", what, cuts, 100 * change);
+  if (change > -0.005)
+    return fmt::format("{}; the nearest other cut, {}, would not help ({:+.1f} %)", what, cuts, 100 * change);
   return fmt::format("{}; {}: {:+.1f} % time, {:+.1f} % memory", what, cuts, 100 * change,
                      100 * (static_cast<double>(other->bytes) / static_cast<double>(prediction.memory.total()) - 1));
 }
@@ -128,7 +129,8 @@ std::optional<planner::Candidate> fastest_named(const Question& question, int ra
 
 std::vector<std::string> remedies(const Question& question, const planner::Candidate& candidate) {
   std::vector<std::string> lines;
-  for (const oracle::LayerTime& layer : heaviest(candidate.prediction)) lines.push_back(remedy(question, candidate, layer));
+  for (const oracle::LayerTime& layer : heaviest(candidate.prediction))
+    lines.push_back(remedy(question, candidate, layer));
   return lines;
 }
 
@@ -147,7 +149,8 @@ UsefulRanks useful_ranks(const Question& question) {
       return useful;
     }
     if (twice->prediction.seconds > worth_it * useful.seconds) {
-      useful.limit = fmt::format("twice as many would take {} ({})", seconds_text(twice->prediction.seconds), twice->name);
+      useful.limit =
+          fmt::format("twice as many would take {} ({})", seconds_text(twice->prediction.seconds), twice->name);
       return useful;
     }
     useful = {.ranks = 2 * useful.ranks, .seconds = twice->prediction.seconds, .strategy = twice->name, .limit = ""};

@@ -85,8 +85,8 @@ std::string memory_text(const oracle::Memory& memory) {
 
 std::string machine_text(const Question& question) {
   const oracle::Profile& profile = question.profile;
-  const int room = question.options.step.ranks_per_machine > 0 ? question.options.step.ranks_per_machine
-                                                                : profile.ranks_per_machine;
+  const int room =
+      question.options.step.ranks_per_machine > 0 ? question.options.step.ranks_per_machine : profile.ranks_per_machine;
   const int together = std::clamp(room, 1, question.options.ranks);
   const int machines = (question.options.ranks + together - 1) / together;
   return fmt::format("{}, {} machine{} of {} rank{}", profile.name, with_commas(machines), machines == 1 ? "" : "s",

@@ -79,7 +79,8 @@ std::vector<SweepPoint> sweep(const PlanArguments& arguments, const Question& as
 std::vector<std::string> names_of(const std::vector<SweepPoint>& points) {
   std::vector<std::string> names;
   for (const SweepPoint& point : points)
-    if (std::find(names.begin(), names.end(), point.candidate.name) == names.end()) names.push_back(point.candidate.name);
+    if (std::find(names.begin(), names.end(), point.candidate.name) == names.end())
+      names.push_back(point.candidate.name);
   return names;
 }
 
@@ -168,10 +169,11 @@ std::string csv_text(const std::vector<SweepPoint>& points) {
 }
 
 LogChart chart_of(const std::vector<SweepPoint>& points, bool is_weak) {
-  LogChart chart{.title = is_weak ? "Weak scaling: the mini-batch grows with the ranks" : "Strong scaling: one mini-batch",
-                 .x_title = "ranks",
-                 .y_title = is_weak ? "samples per second" : "seconds per step",
-                 .series = {}};
+  LogChart chart{
+      .title = is_weak ? "Weak scaling: the mini-batch grows with the ranks" : "Strong scaling: one mini-batch",
+      .x_title = "ranks",
+      .y_title = is_weak ? "samples per second" : "seconds per step",
+      .series = {}};
   ChartSeries ideal{.name = "ideal", .points = {}, .is_ideal = true};
   for (const std::string& name : names_of(points)) {
     ChartSeries series{.name = name, .points = {}};
@@ -200,13 +202,15 @@ std::string svg_text(const Question& question, const std::vector<SweepPoint>& po
     error = std::max(error, point.candidate.prediction.error);
     some_do_not_fit = some_do_not_fit || (point.candidate.refused.empty() && !point.candidate.fits);
   }
-  return to_svg(title, {chart_of(points, false), chart_of(points, true)},
-                fmt::format("Predicted by orthant plan; standard error of times up to {:.0f} %.{}", std::ceil(100 * error),
-                            some_do_not_fit ? " Hollow marks need more memory than a rank has." : ""));
+  return to_svg(
+      title, {chart_of(points, false), chart_of(points, true)},
+      fmt::format("Predicted by orthant plan; standard error of times up to {:.0f} %.{}", std::ceil(100 * error),
+                  some_do_not_fit ? " Hollow marks need more memory than a rank has." : ""));
 }
 
 void print_text(const Question& question, const std::vector<SweepPoint>& points) {
-  fmt::print("{} on {}: time of a step and efficiency against one rank\n\n", question.graph.name, question.profile.name);
+  fmt::print("{} on {}: time of a step and efficiency against one rank\n\n", question.graph.name,
+             question.profile.name);
   fmt::print("strong scaling, the same mini-batch\n{}\n", table_text(points, false));
   fmt::print("weak scaling, a mini-batch that grows with the ranks\n{}", table_text(points, true));
   const bool some_do_not_fit = std::any_of(points.begin(), points.end(), [](const SweepPoint& point) {
@@ -246,7 +250,8 @@ void run_sweep(const PlanArguments& arguments, const Question& question) {
   }
   Json list = Json::array();
   for (const SweepPoint& point : points) list.push_back(to_json(point));
-  fmt::print("{}\n", Json{{"network", question.graph.name}, {"machine", question.profile.name}, {"points", list}}.dump(2));
+  fmt::print("{}\n",
+             Json{{"network", question.graph.name}, {"machine", question.profile.name}, {"points", list}}.dump(2));
 }
 
 }  // namespace orthant::cli

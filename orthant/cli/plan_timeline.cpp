@@ -11,9 +11,8 @@ std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seco
 
 std::string events_of(const oracle::Timeline& timeline) {
   const std::string others = timeline.members > 1 ? fmt::format(", one of {} alike", timeline.members) : "";
-  schedule::ChromeEvents events({.schedule = timeline.schedule,
-                                 .rank = timeline.rank,
-                                 .title = fmt::format("rank {}{}", timeline.rank, others)});
+  schedule::ChromeEvents events(
+      {.schedule = timeline.schedule, .rank = timeline.rank, .title = fmt::format("rank {}{}", timeline.rank, others)});
   for (std::size_t i = 0; i < timeline.events.size();) {
     const oracle::TimelineEvent& first = timeline.events[i];
     double end = first.end;
@@ -34,8 +33,7 @@ oracle::Prediction followed(const Question& question, const plan::Plan& plan, in
 
 void write_timeline(const std::string& path, const Question& question, const plan::Plan& plan) {
   std::vector<std::string> texts;
-  for (const oracle::Timeline& timeline :
-       followed(question, plan, question.options.step.follow_all_up_to).timelines)
+  for (const oracle::Timeline& timeline : followed(question, plan, question.options.step.follow_all_up_to).timelines)
     texts.push_back(events_of(timeline));
   data::io::write_text(path, schedule::chrome_trace(texts));
 }

@@ -120,8 +120,9 @@ void lower_classes(Lowered& lowered, const schedule::Analysis& analysis, const s
   lowered.classes = static_cast<int>(exact.all().size());
   lowered.schedules.push_back({0, 0, schedule::lower(analysis, 0, options)});
   const std::int64_t room =
-      most_messages == 0 ? lowered.classes
-                         : most_messages / std::max<std::int64_t>(1, count_messages(lowered.schedules.front().schedule));
+      most_messages == 0
+          ? lowered.classes
+          : most_messages / std::max<std::int64_t>(1, count_messages(lowered.schedules.front().schedule));
   std::optional<schedule::Classes> coarse;
   if (lowered.classes > room) coarse.emplace(analysis, options, schedule::Classes::Detail::coarse);
   const schedule::Classes& classes = coarse ? *coarse : exact;

@@ -36,7 +36,7 @@ struct StepOptions {
   int ranks_per_machine = 0;  ///< 0: as many as the profile has room for
   schedule::Mode mode = schedule::Mode::train;
   enum class Samples { none, store, files } samples = Samples::none;  ///< where they come from in every step
-  int follow_all_up_to = 8;    ///< ranks: in larger jobs one rank of each class is followed
+  int follow_all_up_to = 8;  ///< ranks: in larger jobs one rank of each class is followed
   /// Where one rank of each class would have more messages than this together, classes are made coarser, and if that is
   /// not enough some of them stand for those around them. 0: there is no limit.
   std::int64_t most_messages = 0;
@@ -90,8 +90,8 @@ struct Prediction {
   std::vector<Timeline> timelines{};
   int classes = 0;
   std::int64_t size = 0;  ///< steps and messages of all schedules that were made: what its price grows with
-  int followed = 0;  ///< schedules that were followed through time; fewer than classes where some take equal time
-  int forced = 0;    ///< waits that had to be given up: more than none means that classes are no true image
+  int followed = 0;       ///< schedules that were followed through time; fewer than classes where some take equal time
+  int forced = 0;         ///< waits that had to be given up: more than none means that classes are no true image
   double lower_seconds = 0, price_seconds = 0;  ///< what it took to say all this
 };
 

@@ -104,10 +104,8 @@ Priced CutPrices::own(int node, const Grid& grid) {
 const std::vector<Priced>& CutPrices::reading(int node, std::size_t source, const std::optional<Grid>& from,
                                               const Grid& grid) {
   const int first = first_alike_[static_cast<std::size_t>(node)];
-  const auto [found, is_new] = known_.try_emplace(Key{.node = first,
-                                                      .source = static_cast<int>(source),
-                                                      .from = from.value_or(Grid{.n = 0}),
-                                                      .grid = grid});
+  const auto [found, is_new] = known_.try_emplace(
+      Key{.node = first, .source = static_cast<int>(source), .from = from.value_or(Grid{.n = 0}), .grid = grid});
   if (!is_new) return found->second;
   std::vector<Priced>& ways = found->second;
   if (plan::computes(at(first).op)) {
@@ -132,9 +130,12 @@ Priced CutPrices::price_own(int node, const Grid& grid) {
   if (is_kept_[static_cast<std::size_t>(node)]) priced.bytes += float_bytes * volume({share.owned});
   if (plan::computes(at(node).op)) return priced;
   const bool back = !at(node).srcs.empty() && needs_gradient_[static_cast<std::size_t>(at(node).srcs.front())];
-  const LocalWork work = local_work(
-      {.graph = graph_, .node = node, .share = share, .fused = fused_[static_cast<std::size_t>(node)], .passes_back = back},
-      prices_);
+  const LocalWork work = local_work({.graph = graph_,
+                                     .node = node,
+                                     .share = share,
+                                     .fused = fused_[static_cast<std::size_t>(node)],
+                                     .passes_back = back},
+                                    prices_);
   priced.seconds = work.forward + work.backward_data;
   if (!model::traits_of(at(node).op).batch_statistics) return priced;
   priced.seconds += 2 * sum_seconds(members_of(grid, network_), network_);

@@ -6,8 +6,8 @@
 
 namespace orthant::planner {
 
-/// All grids for `ranks` parts, and those for a divisor of it with at most two dims cut. Where there are very many, only
-/// those that cut few dims.
+/// All grids for `ranks` parts, and those for a divisor of it with at most two dims cut. Where there are very many,
+/// only those that cut few dims.
 std::vector<tensor::Grid> grids_for(const model::Graph& graph, int ranks);
 
 struct CutLimits {

@@ -114,7 +114,8 @@ void improve_exchanges(Trials& trials) {
     trials.afford(trials.best().name, changed);
   };
   for (const int direct : {1, 8}) {
-    change([&](plan::ExchangeForms& forms) { forms.buckets = {.form = plan::Form::recursive, .direct_up_to = direct}; });
+    change(
+        [&](plan::ExchangeForms& forms) { forms.buckets = {.form = plan::Form::recursive, .direct_up_to = direct}; });
     if (trials.best().plan.ranks > longest_ring) continue;
     change([&](plan::ExchangeForms& forms) { forms.buckets = {.form = plan::Form::ring, .direct_up_to = direct}; });
   }

@@ -70,8 +70,8 @@ class WorkOf {
       return price(model::ActivationTask{.pass = pass, .activation = op, .src = dense(dst_), .dst = dense(dst_)});
     };
     if (!local_.fused) return {.forward = seconds(Pass::forward), .backward_data = seconds(Pass::backward_data)};
-    const bool after_norm = std::holds_alternative<model::BatchNorm>(source().op) ||
-                            std::holds_alternative<model::Add>(source().op);
+    const bool after_norm =
+        std::holds_alternative<model::BatchNorm>(source().op) || std::holds_alternative<model::Add>(source().op);
     return {.forward = 0, .backward_data = after_norm ? 0 : seconds(Pass::backward_data)};
   }
   LocalWork operator()(const model::Softmax&) const {

@@ -72,7 +72,8 @@ std::vector<plan::Plan> plans_of(const std::vector<Candidate>& candidates) {
   return plans;
 }
 
-/// Searches the tables with memory for so many bytes. If the plan turns out to need more than there is, again with less.
+/// Searches the tables with memory for so many bytes. If the plan turns out to need more than there is, again with
+/// less.
 void search_tables(const Tables& tables, double exposed, int ranks, Trials& trials, Search& result) {
   Problem problem = tables.problem(exposed);
   const auto process = static_cast<double>(trials.prices().profile().process_bytes);

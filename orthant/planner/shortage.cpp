@@ -13,10 +13,14 @@ namespace {
 std::string gigabytes(double bytes) { return fmt::format("{:.2f} GiB", bytes / (1 << 30)); }
 
 std::string largest_part(const oracle::Memory& memory) {
-  const std::array parts{std::pair(memory.weights, "weights"),         std::pair(memory.gradients, "gradients"),
-                         std::pair(memory.state, "optimizer's state"), std::pair(memory.activations, "activations"),
-                         std::pair(memory.halos, "halos"),             std::pair(memory.messages, "messages"),
-                         std::pair(memory.workspace, "workspace"),     std::pair(memory.samples, "samples"),
+  const std::array parts{std::pair(memory.weights, "weights"),
+                         std::pair(memory.gradients, "gradients"),
+                         std::pair(memory.state, "optimizer's state"),
+                         std::pair(memory.activations, "activations"),
+                         std::pair(memory.halos, "halos"),
+                         std::pair(memory.messages, "messages"),
+                         std::pair(memory.workspace, "workspace"),
+                         std::pair(memory.samples, "samples"),
                          std::pair(memory.process, "the process")};
   return std::max_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first < b.first; })
       ->second;
@@ -44,9 +48,10 @@ std::int64_t small_enough_batch(const model::Graph& graph, const PlanningOptions
 std::string shortage(const model::Graph& graph, const PlanningOptions& options, const Candidate& smallest,
                      double memory_bytes, const FitsSomehow& fits) {
   const auto needed = static_cast<double>(smallest.prediction.memory.total());
-  std::string text = fmt::format("nothing fits: {} needs least, {} per rank, {} more than the {} there are, mostly for {}",
-                                 smallest.name, gigabytes(needed), gigabytes(needed - memory_bytes),
-                                 gigabytes(memory_bytes), largest_part(smallest.prediction.memory));
+  std::string text =
+      fmt::format("nothing fits: {} needs least, {} per rank, {} more than the {} there are, mostly for {}",
+                  smallest.name, gigabytes(needed), gigabytes(needed - memory_bytes), gigabytes(memory_bytes),
+                  largest_part(smallest.prediction.memory));
   const int ranks = enough_ranks(graph, options, fits);
   const std::int64_t samples = small_enough_batch(graph, options, fits);
   if (ranks > 0) text += fmt::format("; {} ranks would be enough", ranks);

@@ -29,9 +29,8 @@ Tables::Tables(std::vector<std::vector<int>> groups, std::vector<std::vector<Gri
 /// The cheapest way to cut the sum.
 const Priced& Tables::layer(int node, std::size_t source, const Grid& from, const Grid& grid, double exposed) const {
   const std::vector<Priced>& ways = prices_->reading(node, source, from, grid);
-  return *std::min_element(ways.begin(), ways.end(), [&](const Priced& a, const Priced& b) {
-    return weight(a, exposed) < weight(b, exposed);
-  });
+  return *std::min_element(ways.begin(), ways.end(),
+                           [&](const Priced& a, const Priced& b) { return weight(a, exposed) < weight(b, exposed); });
 }
 
 Problem Tables::problem(double exposed) const {

@@ -25,7 +25,8 @@ double blocks_touched(const tensor::Distribution& held, const Box& box) {
     if (held.grid[dim] == 1) continue;
     int here = 0;
     tensor::for_each_crossing(
-        box[dim], held.grid[dim], [&](int i) { return tensor::block(held, dim, i); }, [&](int, const auto&) { ++here; });
+        box[dim], held.grid[dim], [&](int i) { return tensor::block(held, dim, i); },
+        [&](int, const auto&) { ++here; });
     count *= here;
   }
   return count;
@@ -46,7 +47,8 @@ Traffic traffic_of(const tensor::Redistribution& boxes, const Network& network) 
     double peers = blocks_touched(boxes.held, box);
     for (auto other = static_cast<int>(here.lo); other < static_cast<int>(here.hi); ++other) {
       if (!tensor::takes_part(boxes.held, other)) continue;
-      const auto cells = static_cast<double>(tensor::volume(tensor::intersection(box, tensor::owned_box(boxes.held, other))));
+      const auto cells =
+          static_cast<double>(tensor::volume(tensor::intersection(box, tensor::owned_box(boxes.held, other))));
       if (cells == 0) continue;
       outside -= cells;
       peers -= 1;
@@ -59,8 +61,8 @@ Traffic traffic_of(const tensor::Redistribution& boxes, const Network& network) 
   }
   const double crowd = static_cast<double>(tensor::parts(boxes.wanted.grid)) / tensor::parts(boxes.held.grid);
   if (crowd > 1) {
-    for (double* figure : {&traffic.inside_bytes, &traffic.between_bytes, &traffic.inside_messages,
-                           &traffic.between_messages})
+    for (double* figure :
+         {&traffic.inside_bytes, &traffic.between_bytes, &traffic.inside_messages, &traffic.between_messages})
       *figure *= crowd;
   }
   return traffic;

@@ -50,8 +50,7 @@ Json label(const char* kind, int rank, int row, const std::string& name) {
 
 }  // namespace
 
-ChromeEvents::ChromeEvents(TracedRank traced)
-    : traced_(std::move(traced)), begun_(traced_.schedule.exchanges.size()) {
+ChromeEvents::ChromeEvents(TracedRank traced) : traced_(std::move(traced)), begun_(traced_.schedule.exchanges.size()) {
   add_entry(label("process_name", traced_.rank, 0, traced_.title));
   add_entry(label("thread_name", traced_.rank, 0, "compute"));
 }

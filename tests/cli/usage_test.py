@@ -7,11 +7,11 @@ from program import ProgramTest
 CASES = [
     ("orthant: unknown command 'trian'; did you mean 'train'?", "trian", "run.yaml"),
     ("orthant: unknown command 'inspec'; did you mean 'inspect'?", "inspec", "cosmoflow"),
-    ("orthant: unknown command 'xyzzyplugh'; known are: models, inspect, train, evaluate, infer, step, bench, data, doctor", "xyzzyplugh"),
+    ("orthant: unknown command 'xyzzyplugh'; known are: models, inspect, train, evaluate, infer, step, bench, data, plan, calibrate, doctor", "xyzzyplugh"),
     ("orthant: a command is missing; known are: models, inspect",),
     ("orthant: unknown option '--versoin'; did you mean '--version'?", "--versoin"),
     ("orthant bench: unknown command 'kernel'; did you mean 'kernels'?", "bench", "kernel", "cosmoflow"),
-    ("orthant bench: a command is missing; known are: step, halo, io, kernels", "bench"),
+    ("orthant bench: a command is missing; known are: step, halo, io, kernels, oracle, schedule", "bench"),
     ("orthant bench step: unknown option '--thread'; did you mean '--threads'?", "bench", "step", "cosmoflow", "--thread", "2"),
     ("orthant bench step: unknown option '--step'; did you mean '--steps'?", "bench", "step", "cosmoflow", "--step=3"),
     ("orthant data: unknown command 'inspct'; did you mean 'inspect'?", "data", "inspct", "a.h5"),
@@ -50,7 +50,7 @@ class Usage(ProgramTest):
         self.assertRegex(self.expect_success("--version"), r"^orthant \d+\.\d+\.\d+, build [0-9a-f]{12}\n$")
         for command in ((), ("models",), ("inspect",), ("train",), ("evaluate",), ("infer",), ("step",), ("bench",), ("bench", "step"), ("bench", "halo"), ("bench", "kernels"),
                         ("data",), ("data", "inspect"), ("data", "verify"), ("data", "convert"), ("data", "make"), ("data", "make", "cosmology"),
-                        ("data", "make", "organs"), ("doctor",)):
+                        ("data", "make", "organs"), ("plan",), ("calibrate",), ("bench", "oracle"), ("doctor",)):
             self.assertIn("Usage:", self.expect_success(*command, "--help"))
 
     def test_full_disk_is_an_error(self):

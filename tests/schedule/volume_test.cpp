@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <ostream>
 #include <string>
 
@@ -80,7 +81,12 @@ class Stationary : public testing::TestWithParam<ChannelGrid> {
     return (src_times * (GetParam().pf - 1) * a_ + dst_times * (GetParam().pc - 1) * b_) / ranks() * float_bytes;
   }
   [[nodiscard]] int messages(int src_times, int dst_times) const {
-    return src_times * (GetParam().pf - 1) + dst_times * (GetParam().pc - 1);
+    return src_times * messages_within(GetParam().pf) + dst_times * messages_within(GetParam().pc);
+  }
+  /// Up to eight ranks send straight to each other; larger groups gather and scatter in ceil(log2 p) rounds, which send
+  /// the same bytes.
+  [[nodiscard]] static int messages_within(int p) {
+    return p <= 8 ? p - 1 : std::bit_width(static_cast<unsigned>(p - 1));
   }
 
   /// 72 and 144 can be cut into 2, 4, 6, 8 and 9 equal parts.
