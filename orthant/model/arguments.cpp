@@ -31,11 +31,18 @@ struct Reach {
 };
 
 Reach reach_of(const tensor::Window& window, tensor::Dim dim, std::int64_t src, std::int64_t dst) {
+  const std::int64_t size = window.size[dim], stride = window.stride[dim];
+  if (dst > 0 && window.dilation[dim] == 1 && size >= stride) {
+    // The taps of one cell are side by side and meet those of the next: together they are one range, cut to src.
+    const std::int64_t lo = std::max<std::int64_t>(0, -window.pad_lo[dim]);
+    const std::int64_t hi = std::min(src, (dst - 1) * stride - window.pad_lo[dim] + size);
+    return {.box = {lo, hi}, .cells = std::max<std::int64_t>(0, hi - lo)};
+  }
   std::vector<bool> is_read(static_cast<std::size_t>(src), false);
   Reach reach{.box = {src, 0}};
   for (std::int64_t i = 0; i < dst; ++i) {
-    for (std::int64_t tap = 0; tap < window.size[dim]; ++tap) {
-      const std::int64_t cell = i * window.stride[dim] - window.pad_lo[dim] + tap * window.dilation[dim];
+    for (std::int64_t tap = 0; tap < size; ++tap) {
+      const std::int64_t cell = i * stride - window.pad_lo[dim] + tap * window.dilation[dim];
       if (cell < 0 || cell >= src || is_read[static_cast<std::size_t>(cell)]) continue;
       is_read[static_cast<std::size_t>(cell)] = true;
       ++reach.cells;

@@ -345,6 +345,24 @@ class SharedChoice {
   bool started_ = false;
 };
 
+/// The actor whose step tells most about a plan: of those that end last, within a hundredth, the one that waits least.
+/// Ranks without work end last too, after waiting for all others.
+std::size_t telling_actor(const Course& course) {
+  const double last = *std::max_element(course.ends.begin(), course.ends.end());
+  std::size_t telling = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t actor = 0; actor < course.ends.size(); ++actor) {
+    if (course.ends[actor] < 0.99 * last) continue;
+    double waiting = last - course.ends[actor];
+    for (const Stretch& stretch : course.stretches[actor])
+      if (stretch.waiting) waiting += stretch.end - stretch.begin;
+    if (waiting >= least) continue;
+    least = waiting;
+    telling = actor;
+  }
+  return telling;
+}
+
 }  // namespace
 
 const char* name_of(Part part) {
@@ -403,11 +421,13 @@ Prediction predict(const model::Graph& graph, const plan::Plan& plan, const Pric
   const std::vector<Actor>& cast = simulation.actors();
 
   Prediction prediction;
-  const auto last =
-      static_cast<std::size_t>(std::max_element(course.ends.begin(), course.ends.end()) - course.ends.begin());
-  prediction.seconds = course.ends[last];
+  const std::size_t last = telling_actor(course);
+  prediction.seconds = *std::max_element(course.ends.begin(), course.ends.end());
   prediction.hidden_seconds = course.hidden[last];
-  add_parts(prediction, graph, cast[last], course.stretches[last], has_stages(chosen));
+  std::vector<Stretch> told = course.stretches[last];
+  if (course.ends[last] < prediction.seconds)
+    told.push_back({.step = told.back().step, .begin = course.ends[last], .end = prediction.seconds, .waiting = true});
+  add_parts(prediction, graph, cast[last], told, has_stages(chosen));
   const double input = input_seconds(lowered.schedules[last].schedule, profile, options, together);
   prediction.parts[static_cast<std::size_t>(Part::input)] = std::max(0.0, input - prediction.seconds);
   prediction.seconds = std::max(prediction.seconds, input);

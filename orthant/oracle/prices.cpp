@@ -160,6 +160,8 @@ std::int64_t Prices::scratch_bytes(const model::Task& task) const {
 }
 
 const std::vector<PricedAlgorithm>& Prices::algorithms(const model::ConvTask& open) const {
+  static const std::vector<PricedAlgorithm> none;
+  if (setting_->tasks.empty()) return none;
   const std::uint64_t mark = fingerprint(open);
   const auto found = choices_.find(mark);
   if (found != choices_.end()) return found->second;

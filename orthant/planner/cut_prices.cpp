@@ -38,11 +38,11 @@ std::size_t CutPrices::Hash::operator()(const Key& key) const {
   return mark;
 }
 
-CutPrices::CutPrices(const model::Graph& graph, const oracle::Prices& prices, const Network& network,
+CutPrices::CutPrices(const model::Graph& graph, const oracle::Prices& prices, Network network,
                      const model::Optimizer& optimizer)
     : graph_(graph),
       prices_(prices),
-      network_(network),
+      network_(std::move(network)),
       optimizer_(optimizer),
       scratch_(plan::serial_plan(graph)),
       fused_(graph.nodes.size(), true),

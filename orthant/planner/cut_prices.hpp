@@ -20,7 +20,7 @@ Priced operator+(const Priced& a, const Priced& b);
 /// Prices of nodes under cuts. Nodes that are alike are priced once. Everything that it is given must outlive it.
 class CutPrices {
  public:
-  CutPrices(const model::Graph& graph, const oracle::Prices& prices, const Network& network,
+  CutPrices(const model::Graph& graph, const oracle::Prices& prices, Network network,
             const model::Optimizer& optimizer);
 
   [[nodiscard]] const model::Graph& graph() const { return graph_; }
@@ -57,7 +57,7 @@ class CutPrices {
 
   const model::Graph& graph_;
   const oracle::Prices& prices_;
-  const Network& network_;
+  const Network network_;
   model::Optimizer optimizer_;
   plan::Plan scratch_;                ///< the cuts of the nodes that are looked at
   std::vector<int> first_alike_;      ///< per node

@@ -12,6 +12,8 @@
 #include "orthant/planner/trials.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <future>
 
 namespace orthant::planner {
 namespace {
@@ -72,6 +74,30 @@ std::vector<plan::Plan> plans_of(const std::vector<Candidate>& candidates) {
   return plans;
 }
 
+/// Choices that give every rank work. A plan in which some rank has none cannot run: if no group is cut over all ranks,
+/// the one for which that costs least becomes so.
+std::vector<int> with_all_ranks(const Tables& tables, const Problem& problem, std::vector<int> choices, int ranks) {
+  const auto parts = [&](std::size_t group, int choice) {
+    return tensor::parts(tables.cuts()[group][static_cast<std::size_t>(choice)]);
+  };
+  for (std::size_t group = 0; group < choices.size(); ++group)
+    if (parts(group, choices[group]) == ranks) return choices;
+  std::optional<double> least;
+  std::vector<int> best = choices;
+  for (std::size_t group = 0; group < choices.size(); ++group) {
+    std::vector<int> changed = choices;
+    for (int choice = 0; choice < static_cast<int>(tables.cuts()[group].size()); ++choice) {
+      if (parts(group, choice) != ranks) continue;
+      changed[group] = choice;
+      const double seconds = total(problem, changed).seconds;
+      if (least && seconds >= *least) continue;
+      least = seconds;
+      best = changed;
+    }
+  }
+  return best;
+}
+
 /// Searches the tables with memory for so many bytes. If the plan turns out to need more than there is, again with
 /// less.
 void search_tables(const Tables& tables, double exposed, int ranks, Trials& trials, Search& result) {
@@ -85,14 +111,15 @@ void search_tables(const Tables& tables, double exposed, int ranks, Trials& tria
       result.exact = false;
       result.bound_seconds = std::max(result.bound_seconds, answer.cost.seconds - answer.least_seconds);
     }
-    const auto tried = trials.afford("searched", tables.plan(answer.choices, ranks, exposed));
+    const std::vector<int> choices = with_all_ranks(tables, problem, answer.choices, ranks);
+    const auto tried = trials.afford("searched", tables.plan(choices, ranks, exposed));
     if (!tried || tried->fits || !answer.fits) return;
     const double needed = static_cast<double>(tried->prediction.memory.total()) - process;
     problem.most_bytes = std::min(0.95 * answer.cost.bytes, answer.cost.bytes * 0.97 * room / needed);
   }
 }
 
-/// Quickly: one search and nothing more.
+/// Quickly: one search and the hybrids that seem best, nothing more.
 enum class Depth { quick, full };
 
 /// The hybrids that seem best are tried whole.
@@ -107,10 +134,7 @@ void try_hybrids(const std::vector<Hybrid>& all, CutPrices& prices, Trials& tria
 
 void search_plans(const model::Graph& graph, const PlanningOptions& options, Depth depth, Trials& trials,
                   std::vector<plan::Plan> known, Search& result) {
-  const Network network{.profile = trials.prices().profile(),
-                        .machines = plan::Machines::alike(options.ranks, trials.ranks_per_machine()),
-                        .ranks_per_machine = trials.ranks_per_machine()};
-  CutPrices prices(graph, trials.prices(), network, options.step.optimizer);
+  CutPrices prices(graph, trials.prices(), trials.network(), options.step.optimizer);
   const std::vector<Hybrid> mixed = hybrids(graph, options.ranks);
   for (const Hybrid& one : mixed) known.push_back(one.plan);
   std::vector<std::vector<int>> groups = plan::grid_groups(graph);
@@ -120,19 +144,12 @@ void search_plans(const model::Graph& graph, const PlanningOptions& options, Dep
   result.exact = true;
   // How much of the gradients' sums is waited for depends on the whole plan: several guesses are followed.
   search_tables(tables, 0.5, options.ranks, trials, result);
+  try_hybrids(mixed, prices, trials);
   if (depth == Depth::quick) return;
   for (const double exposed : {0.0, 1.0}) search_tables(tables, exposed, options.ranks, trials, result);
-  try_hybrids(mixed, prices, trials);
   try_pipelines(graph, options.ranks, trials);
   improve_exchanges(trials);
   improve_cuts(tables, options.ranks, trials);
-}
-
-bool fits_somehow(const model::Graph& graph, const oracle::Profile& profile, const PlanningOptions& options) {
-  Trials trials(graph, profile, options);
-  Search found;
-  search_plans(graph, options, Depth::quick, trials, {}, found);
-  return trials.best().fits;
 }
 
 std::string reason_of(const Planned& planned) {
@@ -166,33 +183,54 @@ Planned plan_best(const model::Graph& graph, const oracle::Profile& profile, con
   } else {
     planned.advice = shortage(graph, options, planned.best, trials.memory_bytes(),
                               [&](const model::Graph& other, const PlanningOptions& changed) {
-                                return fits_somehow(other, profile, changed);
+                                return quick_best(other, profile, changed).fits;
                               });
   }
   return planned;
 }
 
-std::vector<WhatIf> what_ifs(const model::Graph& graph, const oracle::Profile& profile,
-                             const PlanningOptions& options) {
-  std::vector<WhatIf> answers;
-  const auto ask = [&](const std::string& question, const model::Graph& asked, const oracle::Profile& machine,
-                       const PlanningOptions& changed) {
-    WhatIf answer{.question = question, .options = changed, .mini_batch = asked.nodes.front().shape.n, .best = {}};
-    try {
-      answer.best = plan_best(asked, machine, changed).best;
-    } catch (const base::Error& error) {
-      answer.best.refused = error.what();
-    }
-    answers.push_back(std::move(answer));
+Candidate quick_best(const model::Graph& graph, const oracle::Profile& profile, const PlanningOptions& options) {
+  check(graph, options);
+  Trials trials(graph, profile, options);
+  Search found;
+  search_plans(graph, options, Depth::quick, trials, {}, found);
+  return trials.best();
+}
+
+std::vector<WhatIf> what_ifs(const model::Graph& graph, const oracle::Profile& profile, const PlanningOptions& options,
+                             const Candidate& now) {
+  // The questions are independent of each other: each has a thread of its own.
+  std::vector<std::future<WhatIf>> asked;
+  const auto add = [&](const std::string& question, std::int64_t samples, const PlanningOptions& changed,
+                       const std::function<Candidate()>& best) {
+    asked.push_back(std::async(std::launch::async, [=] {
+      WhatIf answer{.question = question, .options = changed, .mini_batch = samples};
+      try {
+        answer.best = best();
+      } catch (const base::Error& error) {
+        answer.best.refused = error.what();
+      }
+      return answer;
+    }));
   };
+  const std::int64_t samples = graph.nodes.front().shape.n;
   PlanningOptions twice = options;
   twice.ranks *= 2;
-  ask("twice the ranks", graph, profile, twice);
+  add("twice the ranks", samples, twice, [&] { return quick_best(graph, profile, twice); });
   oracle::Profile faster = profile;
   faster.between.bytes_per_second *= 2;
-  ask("twice the bandwidth between machines", graph, faster, options);
-  const std::int64_t samples = graph.nodes.front().shape.n;
-  if (samples > 1) ask("half the mini-batch", with_mini_batch(graph, samples / 2), profile, options);
+  add("twice the bandwidth between machines", samples, options, [&] {
+    Trials trials(graph, faster, options);
+    trials.attempt(now.name, [&] { return now.plan; });
+    Search found;
+    search_plans(graph, options, Depth::quick, trials, {}, found);
+    return trials.best();
+  });
+  if (samples > 1)
+    add("half the mini-batch", samples / 2, options,
+        [&] { return quick_best(with_mini_batch(graph, samples / 2), profile, options); });
+  std::vector<WhatIf> answers;
+  for (std::future<WhatIf>& one : asked) answers.push_back(one.get());
   return answers;
 }
 

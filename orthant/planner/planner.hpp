@@ -47,6 +47,9 @@ struct Planned {
 /// If nothing fits, `best` is what needs least memory. Throws Error for ranks or micro-batches that cannot be.
 Planned plan_best(const model::Graph& graph, const oracle::Profile& profile, const PlanningOptions& options);
 
+/// The best plan of a short search, for questions beside the main one. Its `refused` says if there is none.
+Candidate quick_best(const model::Graph& graph, const oracle::Profile& profile, const PlanningOptions& options);
+
 /// What would be if something were different, each question with the best plan there.
 struct WhatIf {
   std::string question;  ///< "twice the ranks"
@@ -55,9 +58,15 @@ struct WhatIf {
   Candidate best{};
 };
 
-/// Twice the ranks, twice the bandwidth between machines, half the mini-batch. Where that cannot be, the candidate is
-/// refused.
-std::vector<WhatIf> what_ifs(const model::Graph& graph, const oracle::Profile& profile, const PlanningOptions& options);
+/// Twice the ranks, twice the bandwidth between machines, half the mini-batch, by short searches. Where that cannot be,
+/// the candidate is refused. `now` is the best plan as things are.
+std::vector<WhatIf> what_ifs(const model::Graph& graph, const oracle::Profile& profile, const PlanningOptions& options,
+                             const Candidate& now);
+
+/// The same plan with the group of one node cut in another way, by a factor two that goes from one dim to another; of
+/// all such plans the one that seems best. Nothing if there is none.
+std::optional<Candidate> cut_otherwise(const model::Graph& graph, const oracle::Profile& profile,
+                                       const PlanningOptions& options, const plan::Plan& plan, int node);
 
 /// The same network for another mini-batch.
 model::Graph with_mini_batch(model::Graph graph, std::int64_t samples);

@@ -43,6 +43,12 @@ Trials::Trials(const model::Graph& graph, const oracle::Profile& profile, const 
   if (options_.step.most_messages == 0) options_.step.most_messages = most_messages;
 }
 
+Network Trials::network() const {
+  return {.profile = prices_.profile(),
+          .machines = plan::Machines::alike(options_.ranks, ranks_per_machine_),
+          .ranks_per_machine = ranks_per_machine_};
+}
+
 Candidate Trials::predicted(const std::string& name, plan::Plan plan) {
   Candidate candidate{.name = name, .plan = std::move(plan)};
   candidate.prediction = oracle::predict(graph_, candidate.plan, prices_, options_.step);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "orthant/planner/cut_prices.hpp"
 #include "orthant/planner/planner.hpp"
 
 #include <functional>
@@ -13,7 +14,8 @@ class Trials {
   Trials(const model::Graph& graph, const oracle::Profile& profile, const PlanningOptions& options);
 
   [[nodiscard]] const oracle::Prices& prices() const { return prices_; }
-  [[nodiscard]] int ranks_per_machine() const { return ranks_per_machine_; }
+  /// Who talks to whom how fast; it refers to the profile.
+  [[nodiscard]] Network network() const;
   /// Of a rank, for all that it needs; infinite if nothing is known.
   [[nodiscard]] double memory_bytes() const { return memory_bytes_; }
 

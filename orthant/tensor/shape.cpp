@@ -11,19 +11,6 @@ const char* name_of(Dim dim) {
   return names.at(static_cast<std::size_t>(dim));
 }
 
-std::int64_t& Extent3::operator[](Dim dim) {
-  switch (dim) {
-    case Dim::d: return d;
-    case Dim::h: return h;
-    default: return w;
-  }
-}
-
-std::int64_t Extent3::operator[](Dim dim) const {
-  Extent3 copy = *this;
-  return copy[dim];
-}
-
 std::int64_t volume(const Shape& shape) { return base::checked_product({shape.n, shape.c, shape.d, shape.h, shape.w}); }
 
 std::int64_t pixels(const Shape& shape) { return base::checked_product({shape.n, shape.d, shape.h, shape.w}); }

@@ -36,8 +36,14 @@ struct Shape {
 struct Extent3 {
   std::int64_t d = 1, h = 1, w = 1;
 
-  [[nodiscard]] std::int64_t operator[](Dim dim) const;
-  [[nodiscard]] std::int64_t& operator[](Dim dim);
+  [[nodiscard]] const std::int64_t& operator[](Dim dim) const {
+    switch (dim) {
+      case Dim::d: return d;
+      case Dim::h: return h;
+      default: return w;
+    }
+  }
+  [[nodiscard]] std::int64_t& operator[](Dim dim) { return const_cast<std::int64_t&>(std::as_const(*this)[dim]); }
   bool operator==(const Extent3&) const = default;
 };
 
