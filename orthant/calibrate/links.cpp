@@ -56,10 +56,14 @@ double message_seconds(Pair& pair) {
 }
 
 double both_ways_speed(Pair& pair) {
+  struct Messages {
+    int count = 0;
+    std::int64_t bytes = 0;
+  };
   std::vector<SizedTime> times;
-  for (const std::int64_t megabytes : {1, 2, 4, 8, 16}) {
-    const auto transfer = pair.bind(1, 1, megabytes << 20);
-    times.push_back({static_cast<double>(megabytes << 20), exchange_seconds(pair, *transfer, repeats)});
+  for (const Messages one : {Messages{1, 1 << 20}, {1, 4 << 20}, {8, 1 << 20}, {4, 4 << 20}, {2, 16 << 20}}) {
+    const auto transfer = pair.bind(one.count, one.count, one.bytes);
+    times.push_back({static_cast<double>(one.count * one.bytes), exchange_seconds(pair, *transfer, repeats)});
   }
   return fitted_speed(times);
 }

@@ -201,6 +201,10 @@ void run_bench_oracle(BenchOracleArguments arguments) {
     return !names(arguments.models, one.model) || !names(arguments.strategies, one.strategy) ||
            (one.ranks == 1 && !arguments.hosts.empty());
   });
+  if (wanted.empty())
+    base::fail(base::Exit::usage,
+               "no case has one of these networks and strategies; networks are cosmoflow, resnet50, vgg16 and unet3d, "
+               "strategies serial, data, spatial, filter, channel, pipeline and mixed, with blanks between them");
   std::size_t done = 0;
   for (const OracleCase& one : wanted) {
     const std::string name = name_of(one, arguments.link);

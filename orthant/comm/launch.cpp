@@ -111,6 +111,13 @@ void watch_daemons(LaunchCommand& command) {
   command.environment.emplace_back("OMPI_MCA_oob_tcp_keepalive_probes", "3");
 }
 
+/// Over TCP, Open MPI has a receiver ask for the rest of a long message once, and the request queues in the socket
+/// behind megabytes of what the receiver itself sends: two hosts that exchange take turns, at half the speed of the
+/// link. Short fragments, asked for one after the other, keep both directions busy.
+void keep_both_directions_busy(LaunchCommand& command) {
+  command.environment.emplace_back("OMPI_MCA_btl_tcp_rdma_pipeline_frag_size", "131072");
+}
+
 /// Ranks are not bound: how many processors a host has, only its ranks know.
 void place_on_hosts(LaunchCommand& command, const LaunchRequest& request) {
   add_words(command, {"--host"});
@@ -120,6 +127,7 @@ void place_on_hosts(LaunchCommand& command, const LaunchRequest& request) {
   add_words(command, {"--map-by", "slot", "--bind-to", "none"});
   command.environment.emplace_back(hosts_variable, "1");
   watch_daemons(command);
+  keep_both_directions_busy(command);
   for (std::size_t i = 0; i < request.hosts.size() && i < request.host_processors.size(); ++i) {
     const Host& host = request.hosts[i];
     const int threads = std::max(1, request.threads);

@@ -78,6 +78,7 @@ TEST(Launch, RanksOnHostsFindTheirProcessorsThemselves) {
   EXPECT_FALSE(command.has_threads);
   EXPECT_EQ(value_of(command, "ORTHANT_STARTED_ON_HOSTS"), "1");
   EXPECT_EQ(value_of(command, "OMPI_MCA_oob_tcp_keepalive_time"), "9");
+  EXPECT_EQ(value_of(command, "OMPI_MCA_btl_tcp_rdma_pipeline_frag_size"), "131072");
   EXPECT_EQ(command.warning, "");
 
   request.threads = 2;
