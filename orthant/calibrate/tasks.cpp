@@ -41,21 +41,18 @@ std::vector<std::pair<std::string, oracle::MeasuredTask>> from_lines(const std::
   return times;
 }
 
-/// Of what several ranks measured, the mean counts.
-std::string mean_lines(const std::vector<std::vector<char>>& parts) {
-  TaskTimes sums;
-  std::map<std::string, int> counts;
+/// Of what several ranks measured, the longest counts: ranks with equal work wait for the slowest of them.
+std::string longest_lines(const std::vector<std::vector<char>>& parts) {
+  TaskTimes longest;
   for (const std::vector<char>& part : parts) {
     for (const auto& [key, one] : from_lines({part.begin(), part.end()})) {
-      oracle::MeasuredTask& sum = sums.try_emplace(key, oracle::MeasuredTask{one.features, 0, 0, 0}).first->second;
-      sum.seconds += one.seconds;
-      sum.error = std::max(sum.error, one.error);
-      sum.scratch_bytes = std::max(sum.scratch_bytes, one.scratch_bytes);
-      ++counts[key];
+      oracle::MeasuredTask& task = longest.try_emplace(key, one).first->second;
+      task.seconds = std::max(task.seconds, one.seconds);
+      task.error = std::max(task.error, one.error);
+      task.scratch_bytes = std::max(task.scratch_bytes, one.scratch_bytes);
     }
   }
-  for (auto& [key, sum] : sums) sum.seconds /= counts[key];
-  return to_lines(sums);
+  return to_lines(longest);
 }
 
 /// Collective. What all ranks measured, on all of them.
@@ -63,7 +60,7 @@ TaskTimes joined(const TaskTimes& mine, comm::Comm& comm) {
   const std::string lines = to_lines(mine);
   const auto parts = comm::gather(comm, std::span<const char>(lines), 0);
   TaskTimes all;
-  for (auto& [key, one] : from_lines(comm::on_root(comm, [&] { return mean_lines(parts); }))) all[key] = one;
+  for (auto& [key, one] : from_lines(comm::on_root(comm, [&] { return longest_lines(parts); }))) all[key] = one;
   return all;
 }
 
