@@ -72,6 +72,20 @@ Json parts_json(const oracle::Prediction& prediction) {
   return parts;
 }
 
+/// Runs whose median is far from their best were disturbed by others. Of up to three, the one with the least median.
+Json quietest_run(const std::vector<std::string>& words) {
+  constexpr int most_runs = 3;
+  constexpr double disturbed = 1.1;
+  Json quietest;
+  for (int i = 0; i < most_runs; ++i) {
+    const Json run = answer_of(words);
+    const double median = run.at("seconds_median").get<double>();
+    if (quietest.is_null() || median < quietest.at("seconds_median").get<double>()) quietest = run;
+    if (median <= disturbed * run.at("seconds_best").get<double>()) break;
+  }
+  return quietest;
+}
+
 /// Measures the kernels that a case needs alone, predicts its step, and then measures that.
 Json run_case(const BenchOracleArguments& arguments, const OracleCase& one) {
   const model::Graph graph = load(one);
@@ -88,9 +102,9 @@ Json run_case(const BenchOracleArguments& arguments, const OracleCase& one) {
   const oracle::Prediction predicted = oracle::predict(graph, plan, prices, options);
   data::io::write_text(plan_path, plan::to_json(oracle::with_kernels(graph, plan, prices, options)) + "\n");
   const Json measured =
-      answer_of(joined({"bench", "step"}, network_words(one), where,
-                       std::vector<std::string>{"--plan", plan_path, "--steps", std::to_string(arguments.steps),
-                                                "--warmup", "1", "--json"}));
+      quietest_run(joined({"bench", "step"}, network_words(one), where,
+                          std::vector<std::string>{"--plan", plan_path, "--steps", std::to_string(arguments.steps),
+                                                   "--warmup", "1", "--json"}));
   const double seconds = measured.at("seconds_median").get<double>();
   return {{"model", one.model},
           {"strategy", one.strategy},

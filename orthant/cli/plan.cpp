@@ -79,7 +79,7 @@ void run_plan(const PlanArguments& arguments) {
   if (answer.planned.found() && !is_given)
     answer.what_ifs = planner::what_ifs(question.graph, question.profile, question.options, answer.planned.best);
   if (answer.planned.found()) answer.remedies = remedies(question, answer.planned.best);
-  if (answer.planned.found() && !is_given) answer.useful = useful_ranks(question, answer.planned.best, answer.what_ifs);
+  if (answer.planned.found() && !is_given) answer.useful = useful_ranks(question, answer.planned, answer.what_ifs);
   write_plan(arguments, answer.planned);
   if (!arguments.timeline.empty() && answer.planned.best.refused.empty())
     write_timeline(arguments.timeline, question, answer.planned.best.plan);

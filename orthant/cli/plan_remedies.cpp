@@ -73,23 +73,39 @@ std::vector<std::string> remedies(const Question& question, const planner::Candi
   return lines;
 }
 
-UsefulRanks useful_ranks(const Question& question, const planner::Candidate& best,
+UsefulRanks useful_ranks(const Question& question, const planner::Planned& planned,
                          const std::vector<planner::WhatIf>& what_ifs) {
   constexpr double worth_it = 0.9;
   constexpr int most = 4096, most_doublings = 4;
-  UsefulRanks useful{
-      .ranks = question.options.ranks, .seconds = best.prediction.seconds, .strategy = best.name, .limit = ""};
+  const planner::Candidate& best = planned.best;
+  const int asked = question.options.ranks;
+  UsefulRanks useful{.ranks = asked, .seconds = best.prediction.seconds, .strategy = best.name, .limit = ""};
+  const auto is_worth_it = [](double more, double fewer) { return more <= worth_it * fewer; };
+  const auto known = [&](int ranks) {
+    const auto found = std::find_if(what_ifs.begin(), what_ifs.end(), [&](const planner::WhatIf& one) {
+      return one.options.ranks == ranks && ranks != asked;
+    });
+    return found == what_ifs.end() ? nullptr : &found->best;
+  };
+  const std::string waste =
+      fmt::format("{} take {} ({})", with_commas(asked), seconds_text(best.prediction.seconds), best.name);
+  if (asked > 1 && planned.serial && planned.serial->fits && !is_worth_it(useful.seconds, planned.serial->seconds))
+    return {.ranks = 1, .seconds = planned.serial->seconds, .strategy = "nothing cut", .limit = waste};
+  const planner::Candidate* half = known(asked / 2);
+  if (half && half->fits && !is_worth_it(useful.seconds, half->prediction.seconds))
+    return {.ranks = asked / 2,
+            .seconds = half->prediction.seconds,
+            .strategy = half->name,
+            .limit = waste + "; fewer were not looked at"};
   for (int i = 0; i < most_doublings; ++i) {
     const int doubled = 2 * useful.ranks;
-    const auto known = std::find_if(what_ifs.begin(), what_ifs.end(),
-                                    [&](const planner::WhatIf& one) { return one.options.ranks == doubled; });
-    if (known == what_ifs.end() && doubled > most) break;
-    const planner::Candidate twice = known != what_ifs.end() ? known->best : best_for(question, doubled);
+    if (!known(doubled) && doubled > most) break;
+    const planner::Candidate twice = known(doubled) ? *known(doubled) : best_for(question, doubled);
     if (!twice.fits) {
       useful.limit = "no plan for twice as many was found";
       return useful;
     }
-    if (twice.prediction.seconds > worth_it * useful.seconds) {
+    if (!is_worth_it(twice.prediction.seconds, useful.seconds)) {
       useful.limit =
           fmt::format("twice as many would take {} ({})", seconds_text(twice.prediction.seconds), twice.name);
       return useful;

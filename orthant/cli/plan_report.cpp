@@ -28,7 +28,7 @@ std::string row_end(const Candidate& one) {
 }
 
 std::vector<std::string> row_of(const Candidate& one, const planner::Planned& planned, int ranks) {
-  if (!one.refused.empty()) return {one.name, "-", "-", "-", "-", "-", "cannot run: " + one.refused};
+  if (!one.refused.empty()) return {one.name, "-", "-", "-", "-", "-", "cannot run"};
   const Prediction& prediction = one.prediction;
   const double speed_up = planned.serial ? planned.serial->seconds / prediction.seconds : 0;
   return {one.name,
@@ -51,7 +51,11 @@ std::string strategies_text(const planner::Planned& planned, int ranks) {
   for (const Candidate& one : planned.strategies) table.add(row_of(one, planned, ranks));
   if (!planned.strategies.empty()) table.add_line();
   if (planned.best.refused.empty()) table.add(row_of(planned.best, planned, ranks));
-  return table.text();
+  std::string text = table.text();
+  for (const Candidate& one : planned.strategies)
+    if (!one.refused.empty())
+      text += fmt::format("{} cannot run: {}\n", one.name, one.refused);
+  return text;
 }
 
 std::string parts_text(const Prediction& prediction) {
@@ -127,7 +131,9 @@ std::string knowledge_text(const Prediction& prediction) {
 std::string best_text(const Question& question, const Answer& answer) {
   const planner::Planned& planned = answer.planned;
   const Prediction& prediction = planned.best.prediction;
-  std::string text = fmt::format("\nbest        {}\n", planned.best.name);
+  std::string text =
+      fmt::format("\n{:<12}{}\n", planned.found() ? "best" : "smallest",
+                  planned.best.name + (planned.found() ? "" : ", which needs least memory of all that were found"));
   if (!planned.reason.empty()) text += fmt::format("because     {}\n", planned.reason);
   text += epoch_text(question, prediction);
   text += fmt::format("time        {}\n", parts_text(prediction));
@@ -136,8 +142,8 @@ std::string best_text(const Question& question, const Answer& answer) {
   for (const std::string& line : answer.remedies)
     text += fmt::format("{}{}\n", &line == answer.remedies.data() ? "held back   " : "            ", line);
   if (answer.useful && answer.useful->seconds > 0)
-    text += fmt::format("useful      up to {} ranks, {} a step with {}; {}\n", with_commas(answer.useful->ranks),
-                        seconds_text(answer.useful->seconds), answer.useful->strategy, answer.useful->limit);
+    text += fmt::format("useful      up to {} rank{}, {} a step with {}; {}\n", with_commas(answer.useful->ranks),
+                        answer.useful->ranks == 1 ? "" : "s", seconds_text(answer.useful->seconds), answer.useful->strategy, answer.useful->limit);
   return text + "\n" + plan::to_text(planned.best.plan);
 }
 

@@ -32,7 +32,7 @@ void check(const model::Graph& graph, const PlanningOptions& options) {
 
 /// Why filters or channels are not cut as a strategy says: the convolution that has fewest of them, if these are fewer
 /// than parts. Nothing if all are wide enough, or the strategy cuts none.
-std::string too_narrow(const model::Graph& graph, const std::string& name, const plan::CompactGrid& grid) {
+std::string too_narrow(const model::Graph& graph, const plan::CompactGrid& grid) {
   const int parts = std::max(grid.f, grid.c);
   const bool sums = grid.c > 1;
   std::int64_t fewest = parts;
@@ -47,7 +47,7 @@ std::string too_narrow(const model::Graph& graph, const std::string& name, const
     narrowest = node.name;
   }
   if (narrowest.empty()) return {};
-  return fmt::format("{}: {} has {} {}, too few for {} parts; it stops at {} ranks", name, narrowest, fewest,
+  return fmt::format("{} has {} {}, too few for {} parts; it stops at {} ranks", narrowest, fewest,
                      sums ? "channels" : "filters", parts, fewest * grid.n);
 }
 
@@ -57,7 +57,7 @@ std::vector<Candidate> try_strategies(const model::Graph& graph, const PlanningO
     std::string narrow;
     Candidate tried = trials.attempt(name, [&] {
       const plan::CompactGrid grid = plan::strategy_grid(graph, name, options.ranks, options.micro_batches);
-      narrow = too_narrow(graph, name, grid);
+      narrow = too_narrow(graph, grid);
       return plan::make_plan(graph, grid, options.micro_batches);
     });
     // What is cut in other ways where layers are narrow is a plan, but not the strategy of that name.
@@ -214,8 +214,10 @@ std::vector<WhatIf> what_ifs(const model::Graph& graph, const oracle::Profile& p
     }));
   };
   const std::int64_t samples = graph.nodes.front().shape.n;
-  PlanningOptions twice = options;
+  PlanningOptions half = options, twice = options;
+  half.ranks /= 2;
   twice.ranks *= 2;
+  if (half.ranks > 0) add("half the ranks", samples, half, [&] { return quick_best(graph, profile, half); });
   add("twice the ranks", samples, twice, [&] { return quick_best(graph, profile, twice); });
   oracle::Profile faster = profile;
   faster.between.bytes_per_second *= 2;

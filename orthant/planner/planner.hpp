@@ -58,8 +58,8 @@ struct WhatIf {
   Candidate best{};
 };
 
-/// Twice the ranks, twice the bandwidth between machines, half the mini-batch, by short searches. Where that cannot be,
-/// the candidate is refused. `now` is the best plan as things are.
+/// Half and twice the ranks, twice the bandwidth between machines, half the mini-batch, by short searches. Where that
+/// cannot be, the candidate is refused. `now` is the best plan as things are.
 std::vector<WhatIf> what_ifs(const model::Graph& graph, const oracle::Profile& profile, const PlanningOptions& options,
                              const Candidate& now);
 

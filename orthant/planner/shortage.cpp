@@ -10,7 +10,9 @@
 namespace orthant::planner {
 namespace {
 
-std::string gigabytes(double bytes) { return fmt::format("{:.2f} GiB", bytes / (1 << 30)); }
+std::string size_text(double bytes) {
+  return bytes < (1 << 30) ? fmt::format("{:.1f} MiB", bytes / (1 << 20)) : fmt::format("{:.2f} GiB", bytes / (1 << 30));
+}
 
 std::string largest_part(const oracle::Memory& memory) {
   const std::array parts{std::pair(memory.weights, "weights"),
@@ -50,7 +52,7 @@ std::string shortage(const model::Graph& graph, const PlanningOptions& options, 
   const auto needed = static_cast<double>(smallest.prediction.memory.total());
   std::string text =
       fmt::format("nothing fits: {} needs least, {} per rank, {} more than the {} there are, mostly for {}",
-                  smallest.name, gigabytes(needed), gigabytes(needed - memory_bytes), gigabytes(memory_bytes),
+                  smallest.name, size_text(needed), size_text(needed - memory_bytes), size_text(memory_bytes),
                   largest_part(smallest.prediction.memory));
   const int ranks = enough_ranks(graph, options, fits);
   const std::int64_t samples = small_enough_batch(graph, options, fits);

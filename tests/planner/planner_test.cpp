@@ -299,12 +299,14 @@ TEST(Planner, AnswersWhatWouldBeIf) {
   const PlanningOptions options{.ranks = 4};
   const Planned planned = plan_best(graph, profile, options);
   const std::vector<WhatIf> answers = what_ifs(graph, profile, options, planned.best);
-  ASSERT_EQ(answers.size(), 3U);
-  EXPECT_EQ(answers[0].options.ranks, 8);
-  EXPECT_EQ(answers[0].best.plan.ranks, 8);
-  EXPECT_LE(answers[1].best.prediction.seconds, planned.best.prediction.seconds);
-  EXPECT_EQ(answers[2].mini_batch, 2);
-  EXPECT_LT(answers[2].best.prediction.seconds, planned.best.prediction.seconds);
+  ASSERT_EQ(answers.size(), 4U);
+  EXPECT_EQ(answers[0].best.plan.ranks, 2);
+  EXPECT_GT(answers[0].best.prediction.seconds, planned.best.prediction.seconds);
+  EXPECT_EQ(answers[1].options.ranks, 8);
+  EXPECT_EQ(answers[1].best.plan.ranks, 8);
+  EXPECT_LE(answers[2].best.prediction.seconds, planned.best.prediction.seconds);
+  EXPECT_EQ(answers[3].mini_batch, 2);
+  EXPECT_LT(answers[3].best.prediction.seconds, planned.best.prediction.seconds);
 }
 
 TEST(Planner, PricesAnotherCutOfOneLayer) {
