@@ -39,11 +39,14 @@ orthant_batch(model arguments signature)
 orthant_batch(model document zoo/settings)
 orthant_batch(model yaml_ops yaml_read yaml_window yaml_write)
 orthant_batch(plan cut_choice distribution fit groups plan plan_json remarks)
-orthant_batch(plan advice attempt request share spatial stages strategy verify)
+orthant_batch(plan advice attempt exchange_forms machines request share spatial stages strategy verify)
 orthant_batch(schedule analysis emitter exchanges fusion parameters passes place text value volume)
-orthant_batch(oracle features fingerprint prices)
+orthant_batch(oracle features fingerprint prices profile profile_json)
 orthant_batch(oracle actors memory predict simulation)
 orthant_batch(schedule lower lowering ops/cellwise ops/contraction ops/loss ops/norm ops/pool ops/shape)
+orthant_batch(schedule bucket_rounds chrome_trace classes gather_rounds levels)
+orthant_batch(planner cut_prices cuts elimination hybrids improve local_work planner recut)
+orthant_batch(planner search shortage tables traffic trials)
 orthant_batch(schedule byte_set footprints verify verify_exchanges verify_memory verify_ranks verify_structure)
 orthant_batch(kernels conv conv_error dense/dense matrix/conv matrix/patches matrix/weights winograd/conv
   winograd/correlation winograd/narrow winograd/stretches winograd/tiling
@@ -76,3 +79,6 @@ orthant_batch(cli command_line data data_convert data_inspect data_make data_ver
   make_progress)
 orthant_batch(cli doctor evaluate evaluation_run file_progress infer inspect kernel_options models network_options
   parallel step table train units)
+orthant_batch(cli auto_plan bench_schedule calibrate log_chart machine_profile plan_sweep)
+orthant_batch(cli measured_run plan plan_compare plan_remedies plan_report plan_timeline)
+orthant_batch(calibrate links machine passes plans profile_file replay shapes tasks)
