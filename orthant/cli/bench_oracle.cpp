@@ -27,6 +27,7 @@ struct BenchOracleArguments {
   int steps = 5;
   int ranks = 2;
   bool calibrates = true;
+  bool again = false;
   bool json = false;
 };
 
@@ -93,9 +94,11 @@ Json run_case(const BenchOracleArguments& arguments, const OracleCase& one) {
   const plan::Plan plan = plan_of(one, graph);
   data::io::write_text(plan_path, plan::to_json(plan) + "\n");
   const std::vector<std::string> where = ranks_words(arguments, one.ranks);
-  if (arguments.calibrates)
-    answer_of(joined({"calibrate"}, network_words(one), where,
-                     std::vector<std::string>{"--plan", plan_path, "-o", arguments.profile, "--json"}));
+  if (arguments.calibrates) {
+    std::vector<std::string> how{"--plan", plan_path, "-o", arguments.profile, "--json"};
+    if (arguments.again) how.emplace_back("--again");
+    answer_of(joined({"calibrate"}, network_words(one), where, how));
+  }
   const oracle::Profile profile = oracle::profile_from_json(data::io::read_text(arguments.profile), arguments.profile);
   const oracle::StepOptions options = options_for(arguments, profile, one.ranks);
   const oracle::Prices prices(profile, options.threads, options.ranks_per_machine);
@@ -262,6 +265,8 @@ void add_bench_oracle(CLI::App& bench) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_flag("!--no-calibrate", arguments->calibrates, "Predict with the profile as it is");
+  command->add_flag("--again", arguments->again,
+                    "Measure kernels right before each case even if the profile has them: machines change their pace");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->callback([arguments] { run_bench_oracle(*arguments); });
 }

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import pathlib
 import unittest
 import xml.etree.ElementTree
@@ -99,6 +100,40 @@ class Calibration(PlanTest):
         self.assertEqual(answer["best"]["kernels_known"]["measured"], 1)
         measured = json.loads(self.expect_success("bench", "step", "net.yaml", "--batch", 2, "--threads", 1, "--steps", 1, "--json"))
         self.assertGreater(measured["arena_bytes"], 0)
+
+
+class Auto(PlanTest):
+    """--strategy auto, with a profile of this machine in a file of the test's own."""
+
+    def setUp(self):
+        super().setUp()
+        self.profile = str(self.folder / "mine.json")
+        self.kept = os.environ.get("ORTHANT_PROFILE")
+        os.environ["ORTHANT_PROFILE"] = self.profile
+
+    def tearDown(self):
+        os.environ.pop("ORTHANT_PROFILE")
+        if self.kept is not None:
+            os.environ["ORTHANT_PROFILE"] = self.kept
+        super().tearDown()
+
+    def test_the_best_plan_is_searched_and_run(self):
+        self.expect_success("calibrate", "net.yaml", "--batch", 4, "--ranks", 2, "--strategy", "data", "--seconds", 10)
+        result = self.run_program("bench", "step", "net.yaml", "--batch", 4, "--ranks", 2, "--strategy", "auto", "--steps", 2, "--write-plan", "used.json", "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("plan: ", result.stderr)
+        self.assertEqual(json.loads((self.folder / "used.json").read_text())["ranks"], 2)
+        # The plan names its kernels, and they were measured: what was foretold of memory holds to the byte.
+        foretold = self.answer("--ranks", 2, "--batch", 4, "--ranks-per-machine", 2, "--threads", 1, "--plan", "used.json", machine=self.profile)
+        self.assertEqual(foretold["best"]["memory_bytes"]["arena"], json.loads(result.stdout)["arena_bytes"])
+
+    def test_without_a_profile_it_says_how_to_get_one(self):
+        self.expect_error(66, "orthant calibrate", "bench", "step", "net.yaml", "--batch", 4, "--ranks", 2, "--strategy", "auto")
+
+    def test_a_profile_of_another_machine_is_refused(self):
+        other = json.loads((PROFILES / "cpu-cluster.json").read_text())
+        self.write("mine.json", json.dumps({**other, "processor": "Z80"}))
+        self.expect_error(65, "Z80", "bench", "step", "net.yaml", "--batch", 4, "--ranks", 2, "--strategy", "auto")
 
 
 class BadProfiles(PlanTest):
