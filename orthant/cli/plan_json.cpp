@@ -33,7 +33,9 @@ Json prediction_json(const Prediction& prediction) {
           {"kernels_known",
            {{"measured", prediction.known[0]}, {"interpolated", prediction.known[1]}, {"curve", prediction.known[2]}}},
           {"limited_by", oracle::bottleneck(prediction)},
-          {"classes", prediction.classes}};
+          {"classes", prediction.classes},
+          {"lower_seconds", prediction.lower_seconds},
+          {"price_seconds", prediction.price_seconds}};
 }
 
 Json candidate_json(const planner::Candidate& one, const planner::Planned& planned, int ranks) {

@@ -47,7 +47,7 @@ std::string too_narrow(const model::Graph& graph, const plan::CompactGrid& grid)
     narrowest = node.name;
   }
   if (narrowest.empty()) return {};
-  return fmt::format("{} has {} {}, too few for {} parts; it stops at {} ranks", narrowest, fewest,
+  return fmt::format("{} has {} {}, too few for {} parts; it stops at {} ranks (`train` would cut such layers in other ways)", narrowest, fewest,
                      sums ? "channels" : "filters", parts, fewest * grid.n);
 }
 
