@@ -11,9 +11,9 @@ namespace orthant::cli {
 /// place are predicted for it. "conv1: 61 % of the step, mostly halo; h2w2 instead of h4: -18 %".
 std::vector<std::string> remedies(const Question& question, const planner::Candidate& candidate);
 
-/// The most ranks that are worth having: with twice as many a step takes at least nine tenths of the time, or nothing can
-/// be cut further. By short searches for twice as many again and again; of fewer than were asked for, only half is looked
-/// at, and one.
+/// The most ranks that are worth having: with twice as many a step takes at least nine tenths of the time, or nothing
+/// can be cut further. By short searches for twice as many again and again; of fewer than were asked for, only half is
+/// looked at, and one.
 struct UsefulRanks {
   int ranks = 1;
   double seconds = 0;

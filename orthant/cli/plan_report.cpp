@@ -53,8 +53,7 @@ std::string strategies_text(const planner::Planned& planned, int ranks) {
   if (planned.best.refused.empty()) table.add(row_of(planned.best, planned, ranks));
   std::string text = table.text();
   for (const Candidate& one : planned.strategies)
-    if (!one.refused.empty())
-      text += fmt::format("{} cannot run: {}\n", one.name, one.refused);
+    if (!one.refused.empty()) text += fmt::format("{} cannot run: {}\n", one.name, one.refused);
   return text;
 }
 
@@ -143,7 +142,8 @@ std::string best_text(const Question& question, const Answer& answer) {
     text += fmt::format("{}{}\n", &line == answer.remedies.data() ? "held back   " : "            ", line);
   if (answer.useful && answer.useful->seconds > 0)
     text += fmt::format("useful      up to {} rank{}, {} a step with {}; {}\n", with_commas(answer.useful->ranks),
-                        answer.useful->ranks == 1 ? "" : "s", seconds_text(answer.useful->seconds), answer.useful->strategy, answer.useful->limit);
+                        answer.useful->ranks == 1 ? "" : "s", seconds_text(answer.useful->seconds),
+                        answer.useful->strategy, answer.useful->limit);
   return text + "\n" + plan::to_text(planned.best.plan);
 }
 

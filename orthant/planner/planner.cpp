@@ -47,8 +47,9 @@ std::string too_narrow(const model::Graph& graph, const plan::CompactGrid& grid)
     narrowest = node.name;
   }
   if (narrowest.empty()) return {};
-  return fmt::format("{} has {} {}, too few for {} parts; it stops at {} ranks (`train` would cut such layers in other ways)", narrowest, fewest,
-                     sums ? "channels" : "filters", parts, fewest * grid.n);
+  return fmt::format(
+      "{} has {} {}, too few for {} parts; it stops at {} ranks (`train` would cut such layers in other ways)",
+      narrowest, fewest, sums ? "channels" : "filters", parts, fewest * grid.n);
 }
 
 std::vector<Candidate> try_strategies(const model::Graph& graph, const PlanningOptions& options, Trials& trials) {

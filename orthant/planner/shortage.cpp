@@ -11,7 +11,8 @@ namespace orthant::planner {
 namespace {
 
 std::string size_text(double bytes) {
-  return bytes < (1 << 30) ? fmt::format("{:.1f} MiB", bytes / (1 << 20)) : fmt::format("{:.2f} GiB", bytes / (1 << 30));
+  return bytes < (1 << 30) ? fmt::format("{:.1f} MiB", bytes / (1 << 20))
+                           : fmt::format("{:.2f} GiB", bytes / (1 << 30));
 }
 
 std::string largest_part(const oracle::Memory& memory) {
