@@ -9,26 +9,27 @@ void Box::set(Dim dim, const Range& range) {
   hi[dim] = range.hi;
 }
 
+// Written out dim by dim: geometry does little else all the time.
+
 Shape extents_of(const Box& box) {
-  Shape extents;
-  for (const Dim dim : all_dims) extents[dim] = box.hi[dim] - box.lo[dim];
-  return extents;
+  const auto& [lo, hi] = box;
+  return {hi.n - lo.n, hi.c - lo.c, hi.d - lo.d, hi.h - lo.h, hi.w - lo.w};
 }
 
 Box whole(const Shape& shape) { return {.lo = {0, 0, 0, 0, 0}, .hi = shape}; }
 
 bool is_empty(const Box& box) {
-  return std::any_of(all_dims.begin(), all_dims.end(), [&](Dim dim) { return box.hi[dim] <= box.lo[dim]; });
+  const auto& [lo, hi] = box;
+  return hi.n <= lo.n || hi.c <= lo.c || hi.d <= lo.d || hi.h <= lo.h || hi.w <= lo.w;
 }
 
 std::int64_t volume(const Box& box) { return is_empty(box) ? 0 : volume(extents_of(box)); }
 
 Box intersection(const Box& a, const Box& b) {
-  Box both;
-  for (const Dim dim : all_dims) {
-    both.lo[dim] = std::max(a.lo[dim], b.lo[dim]);
-    both.hi[dim] = std::min(a.hi[dim], b.hi[dim]);
-  }
+  const Box both{.lo = {std::max(a.lo.n, b.lo.n), std::max(a.lo.c, b.lo.c), std::max(a.lo.d, b.lo.d),
+                        std::max(a.lo.h, b.lo.h), std::max(a.lo.w, b.lo.w)},
+                 .hi = {std::min(a.hi.n, b.hi.n), std::min(a.hi.c, b.hi.c), std::min(a.hi.d, b.hi.d),
+                        std::min(a.hi.h, b.hi.h), std::min(a.hi.w, b.hi.w)}};
   return is_empty(both) ? Box{} : both;
 }
 
@@ -46,12 +47,10 @@ Box bounding(const Box& a, const Box& b) {
 bool contains(const Box& outer, const Box& inner) { return is_empty(inner) || intersection(outer, inner) == inner; }
 
 Box relative(const Box& box, const Shape& origin) {
-  Box moved = box;
-  for (const Dim dim : all_dims) {
-    moved.lo[dim] -= origin[dim];
-    moved.hi[dim] -= origin[dim];
-  }
-  return moved;
+  const auto moved = [&](const Shape& at) {
+    return Shape{at.n - origin.n, at.c - origin.c, at.d - origin.d, at.h - origin.h, at.w - origin.w};
+  };
+  return {.lo = moved(box.lo), .hi = moved(box.hi)};
 }
 
 }  // namespace orthant::tensor

@@ -15,10 +15,12 @@ std::string to_text(const Grid& grid) {
 }
 
 Grid coordinates(const Grid& grid, int index) {
-  Grid result;
+  Grid result{.n = 0, .c = 0, .d = 0, .h = 0, .w = 0};
   for (auto dim = all_dims.rbegin(); dim != all_dims.rend(); ++dim) {
-    result[*dim] = index % grid[*dim];
-    index /= grid[*dim];
+    const int count = grid[*dim];
+    if (count == 1) continue;  // most are not cut, and divisions are slow
+    result[*dim] = index % count;
+    index /= count;
   }
   return result;
 }
@@ -34,7 +36,10 @@ Range block(const Distribution& distribution, Dim dim, int index) {
   if (!cuts.empty()) return {cuts[static_cast<std::size_t>(index)], cuts[static_cast<std::size_t>(index) + 1]};
   const std::int64_t extent = distribution.global[dim];
   const int count = distribution.grid[dim];
-  return {block_begin(extent, count, index), block_begin(extent, count, index + 1)};
+  if (count == 1) return {0, extent};
+  const std::int64_t whole = extent / count;
+  const std::int64_t begin = whole * index + std::min<std::int64_t>(index, extent - whole * count);
+  return {begin, begin + whole + (index < extent - whole * count ? 1 : 0)};
 }
 
 bool takes_part(const Distribution& distribution, int rank) {

@@ -42,7 +42,8 @@ Layout channel_range(const Layout& whole, std::int64_t first, std::int64_t count
 
 Layout box_of(const Layout& whole, const Box& part) {
   Layout result{.extents = extents_of(part), .strides = whole.strides, .offset = whole.offset};
-  for (const Dim dim : all_dims) result.offset += part.lo[dim] * whole.strides[dim];
+  const auto& [n, c, d, h, w] = whole.strides;
+  result.offset += part.lo.n * n + part.lo.c * c + part.lo.d * d + part.lo.h * h + part.lo.w * w;
   return result;
 }
 

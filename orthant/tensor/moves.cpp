@@ -33,20 +33,22 @@ using CrossingsPerDim = std::array<Crossings, all_dims.size()>;
 template <class Visit>
 void for_each_box(const Grid& grid, const CrossingsPerDim& per_dim, Visit visit) {
   const auto& [ns, cs, ds, hs, ws] = per_dim;
+  Box box;
   for (const Crossing& n : ns) {
+    box.lo.n = n.cells.lo, box.hi.n = n.cells.hi;
     for (std::size_t first = 0; first < cs.size();) {
       std::size_t end = first;  // the crossings of one coordinate stand together
       while (end < cs.size() && cs[end].coordinate == cs[first].coordinate) ++end;
       for (const Crossing& d : ds) {
+        box.lo.d = d.cells.lo, box.hi.d = d.cells.hi;
+        const int plane = ((n.coordinate * grid.c + cs[first].coordinate) * grid.d + d.coordinate) * grid.h;
         for (const Crossing& h : hs) {
+          box.lo.h = h.cells.lo, box.hi.h = h.cells.hi;
           for (const Crossing& w : ws) {
-            const Grid at{
-                .n = n.coordinate, .c = cs[first].coordinate, .d = d.coordinate, .h = h.coordinate, .w = w.coordinate};
-            const int part = index_of(grid, at);
+            box.lo.w = w.cells.lo, box.hi.w = w.cells.hi;
+            const int part = (plane + h.coordinate) * grid.w + w.coordinate;
             for (std::size_t c = first; c < end; ++c) {
-              Box box;
-              const std::array<Range, all_dims.size()> cells{n.cells, cs[c].cells, d.cells, h.cells, w.cells};
-              for (const Dim dim : all_dims) box.set(dim, cells[static_cast<std::size_t>(dim)]);
+              box.lo.c = cs[c].cells.lo, box.hi.c = cs[c].cells.hi;
               visit(part, cs[c].wanted, box);
             }
           }
@@ -55,6 +57,12 @@ void for_each_box(const Grid& grid, const CrossingsPerDim& per_dim, Visit visit)
       first = end;
     }
   }
+}
+
+std::size_t box_count(const CrossingsPerDim& per_dim) {
+  std::size_t count = 1;
+  for (const Crossings& list : per_dim) count *= list.size();
+  return count;
 }
 
 /// What the holders have of what `rank` wants.
@@ -154,13 +162,17 @@ bool is_local(const Redistribution& boxes) {
 Moves moves_of(const Redistribution& boxes, int rank) {
   Moves moves;
   if (takes_part(boxes.held, rank)) {
-    for_each_box(boxes.wanted.grid, readers_of(boxes, rank), [&](int part, int wanted, const Box& box) {
+    const CrossingsPerDim readers = readers_of(boxes, rank);
+    moves.sends.reserve(box_count(readers));
+    for_each_box(boxes.wanted.grid, readers, [&](int part, int wanted, const Box& box) {
       const int peer = boxes.wanted.first_rank + part;
       (peer == rank ? moves.stays : moves.sends).push_back({.peer = peer, .wanted = wanted, .box = box});
     });
   }
   if (is_part(boxes.wanted, rank)) {
-    for_each_box(boxes.held.grid, holders_of(boxes, rank), [&](int part, int wanted, const Box& box) {
+    const CrossingsPerDim holders = holders_of(boxes, rank);
+    moves.receives.reserve(box_count(holders));
+    for_each_box(boxes.held.grid, holders, [&](int part, int wanted, const Box& box) {
       const int peer = boxes.held.first_rank + part;
       if (peer != rank) moves.receives.push_back({.peer = peer, .wanted = wanted, .box = box});
     });

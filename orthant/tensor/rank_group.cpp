@@ -54,8 +54,17 @@ int RankGroup::place_of(int rank) const {
 
 std::vector<int> RankGroup::to_list() const {
   std::vector<int> ranks;
+  if (size_ == 0) return ranks;
   ranks.reserve(static_cast<std::size_t>(size_));
-  for (int place = 0; place < size_; ++place) ranks.push_back((*this)[place]);
+  ranks.push_back(first_);
+  // The list so far, of the faster digits, once more for each step of the next one.
+  for (int i = digits_ - 1; i >= 0; --i) {
+    const Digit& digit = digit_[static_cast<std::size_t>(i)];
+    const std::size_t block = ranks.size();
+    for (int step = 1; step < digit.count; ++step) {
+      for (std::size_t k = 0; k < block; ++k) ranks.push_back(ranks[k] + step * digit.stride);
+    }
+  }
   return ranks;
 }
 
