@@ -6,6 +6,7 @@
 #include "orthant/cli/machine_profile.hpp"
 #include "orthant/cli/units.hpp"
 #include "orthant/comm/agree.hpp"
+#include "orthant/comm/typed.hpp"
 #include "orthant/engine/memory.hpp"
 #include "orthant/engine/task_key.hpp"
 #include "orthant/plan/strategy.hpp"
@@ -47,6 +48,15 @@ plan::Plan found_plan(const ParallelArguments& arguments, const model::Graph& gr
   return plan;
 }
 
+/// Collective. Where ranks take turns on processors, a message costs time in which another rank could compute, and
+/// nobody gains from messages that travel at the same time: sums take the form that has the fewest. What was asked for,
+/// or stands in a plan file, stays.
+plan::Plan suited_to_processors(plan::Plan plan, const ParallelArguments& arguments, comm::Comm& comm) {
+  const bool takes_turns = comm::max(comm, arguments.share.is_less_than_one ? 1 : 0) != 0;
+  if (takes_turns && arguments.exchange.empty() && arguments.plan.empty()) plan.exchanges.sums.form = plan::Form::tree;
+  return plan;
+}
+
 }  // namespace
 
 void check_plan(const ParallelArguments& arguments, const model::Graph& graph, int ranks) {
@@ -59,7 +69,10 @@ void check_plan(const ParallelArguments& arguments, const model::Graph& graph, i
 
 plan::Plan common_plan(const ParallelArguments& arguments, const model::Graph& graph, oracle::StepOptions step,
                        comm::Comm& comm) {
-  if (!is_auto(arguments)) return comm::agree(comm, [&] { return plan_for(arguments, graph, comm.size()); });
+  if (!is_auto(arguments)) {
+    const plan::Plan plan = comm::agree(comm, [&] { return plan_for(arguments, graph, comm.size()); });
+    return suited_to_processors(plan, arguments, comm);
+  }
   const std::vector<int> together = comm.ranks_per_machine();
   step.threads = threads_per_rank(arguments);
   step.ranks_per_machine = *std::max_element(together.begin(), together.end());

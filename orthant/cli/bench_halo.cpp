@@ -1,5 +1,6 @@
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
+#include "orthant/cli/auto_plan.hpp"
 #include "orthant/cli/bench.hpp"
 #include "orthant/cli/network_options.hpp"
 #include "orthant/cli/parallel.hpp"
@@ -127,8 +128,8 @@ void print_times(const std::vector<Timed>& all, const std::string& network, int 
 
 void run_bench_halo(const BenchHaloArguments& arguments, comm::Comm& comm) {
   const auto graph = comm::agree(comm, [&] { return load(arguments.network); });
-  const auto schedule = comm::agree(
-      comm, [&] { return schedule::lower(graph, plan_for(arguments.parallel, graph, comm.size()), comm.rank(), {}); });
+  const plan::Plan plan = common_plan(arguments.parallel, graph, {}, comm);
+  const auto schedule = comm::agree(comm, [&] { return schedule::lower(graph, plan, comm.rank(), {}); });
   const std::vector<Timed> all = time_all(schedule, arguments.repeats, comm);
   if (comm.rank() == 0) print_times(all, graph.name, comm.size(), arguments.json);
 }

@@ -116,9 +116,10 @@ void add_cut(CLI::App& command, ParallelArguments& arguments) {
       ->check(CLI::Range(1, 1 << 20));
   command.add_option("--statistics", arguments.statistics, "Batch normalisation over local, spatial or global values");
   command
-      .add_option("--exchange", arguments.exchange,
-                  "Form of all sums over ranks: direct, recursive, ring or mpi; chosen by their size if not given")
-      ->check(CLI::IsMember({"direct", "recursive", "ring", "mpi"}));
+      .add_option(
+          "--exchange", arguments.exchange,
+          "Form of all sums over ranks: direct, recursive, ring, tree or mpi; chosen by their size if not given")
+      ->check(CLI::IsMember({"direct", "recursive", "ring", "tree", "mpi"}));
   command.add_option("--levels", arguments.levels, "2: sums inside each machine first; 1: machines make no difference")
       ->check(CLI::Range(1, 2));
   command
@@ -145,7 +146,7 @@ plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& grap
   plan::Plan plan = plan::make_plan(graph, request_from(arguments), ranks);
   plan::ExchangeForms& forms = plan.exchanges;
   if (!arguments.exchange.empty()) {
-    const plan::Form form = plan::form_from(arguments.exchange, "--exchange", plan::forms_of_buckets);
+    const plan::Form form = plan::form_from(arguments.exchange, "--exchange", plan::all_forms);
     forms = plan::forced(form, forms.two_levels);
   }
   if (arguments.levels > 0) forms.two_levels = arguments.levels == 2;

@@ -79,6 +79,7 @@ ProcessorShare processor_share(Comm& comm) {
   }
   // Thirds and the like do not add up exactly.
   share.threads = std::max(1, static_cast<int>(part + 1e-6));
+  share.is_less_than_one = part + 1e-6 < 1;
   share.is_bound = share.ranks > 1 && !is_shared;
   return share;
 }

@@ -15,10 +15,11 @@ std::vector<int> ranks_of_machine(Comm& comm);
 
 /// A rank's part of the hardware threads of its machine.
 struct ProcessorShare {
-  int ranks = 1;          ///< of the machine
-  int index = 0;          ///< of this rank among them
-  int threads = 1;        ///< for this rank
-  bool is_bound = false;  ///< the launcher gave this rank processors that no other rank has
+  int ranks = 1;                  ///< of the machine
+  int index = 0;                  ///< of this rank among them
+  int threads = 1;                ///< for this rank
+  bool is_bound = false;          ///< the launcher gave this rank processors that no other rank has
+  bool is_less_than_one = false;  ///< of a hardware thread: ranks take turns
 };
 
 /// Collective. Each hardware thread is divided among the ranks of the machine that may run on it.

@@ -21,6 +21,7 @@ const char* name_of(Form form) {
     case Form::direct: return "direct";
     case Form::recursive: return "recursive";
     case Form::ring: return "ring";
+    case Form::tree: return "tree";
     case Form::mpi: return "mpi";
   }
   return "";

@@ -10,8 +10,9 @@ namespace orthant::plan {
 
 // The forms that there are of each sort of exchange.
 inline constexpr std::array forms_of_buckets{Form::direct, Form::recursive, Form::ring, Form::mpi};
-inline constexpr std::array forms_of_sums{Form::direct, Form::recursive, Form::mpi};
+inline constexpr std::array forms_of_sums{Form::direct, Form::recursive, Form::tree, Form::mpi};
 inline constexpr std::array forms_of_gathers{Form::direct, Form::recursive};
+inline constexpr std::array all_forms{Form::direct, Form::recursive, Form::ring, Form::tree, Form::mpi};
 
 /// The form with this name; throws Error that begins with `where` if it is none of `known`.
 Form form_from(const std::string& name, const std::string& where, std::span<const Form> known);

@@ -53,6 +53,7 @@ enum class Form {
   direct,     ///< every rank sends to every other: one round
   recursive,  ///< halving and doubling: as many rounds as the number of ranks has factors
   ring,       ///< each rank sends to the next, in as many rounds as there are others; only for buckets
+  tree,       ///< most ranks hand over what they have to one of a few and get the result from it; only for sums
   mpi         ///< the collectives of MPI, whose sums have the order that the library chooses
 };
 const char* name_of(Form form);

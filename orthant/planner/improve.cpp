@@ -119,7 +119,11 @@ void improve_exchanges(Trials& trials) {
     if (trials.best().plan.ranks > longest_ring) continue;
     change([&](plan::ExchangeForms& forms) { forms.buckets = {.form = plan::Form::ring, .direct_up_to = direct}; });
   }
-  for (const int direct : {2, 32}) change([&](plan::ExchangeForms& forms) { forms.sums.direct_up_to = direct; });
+  for (const int direct : {2, 32}) {
+    change([&](plan::ExchangeForms& forms) { forms.sums.direct_up_to = direct; });
+    change([&](plan::ExchangeForms& forms) { forms.gathers.direct_up_to = direct; });
+  }
+  change([](plan::ExchangeForms& forms) { forms.sums.form = plan::Form::tree; });
   change([](plan::ExchangeForms& forms) { forms.two_levels = false; });
 }
 

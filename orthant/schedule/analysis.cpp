@@ -160,23 +160,37 @@ tensor::Redistribution Analysis::reading(const Geometry& geometry, const Unit& u
           .wanted = is_residual(unit, source) ? tensor::demand_of(reader.dst()) : reader.reading(source)};
 }
 
+namespace {
+
+/// What readers in place want of a node along a dim other than c.
+Range wanted_in_place(const Geometry& geometry, int node, Dim dim, int coordinate) {
+  const std::int64_t end = at(geometry.cuts, node).dst().global[dim];
+  Range all{end, end};
+  for (const Geometry::Reader& reader : at(geometry.readers, node))
+    all = around(all, at(geometry.cuts, reader.node).reading(reader.source).along(dim, coordinate));
+  return all;
+}
+
+Range channels_in_place(const Geometry& geometry, int node, int coordinate) {
+  Range all;
+  for (const Geometry::Reader& reader : at(geometry.readers, node)) {
+    for (const Range& range : at(geometry.cuts, reader.node).reading(reader.source).channels(coordinate))
+      all = around(all, range);
+  }
+  return all;
+}
+
+}  // namespace
+
 /// Readers in place are cut as the node is. Where one of them wants nothing along a dim, it counts along the others all
 /// the same: that is at most a few cells too many.
 tensor::Redistribution Analysis::filling(const Geometry& geometry, int node) {
-  std::vector<tensor::Demand> demands;
-  for (const Geometry::Reader& reader : at(geometry.readers, node))
-    demands.push_back(at(geometry.cuts, reader.node).reading(reader.source));
   const tensor::Distribution& held = at(geometry.cuts, node).dst();
-  const auto along = [demands, held](Dim dim, int coordinate) {
-    Range all{held.global[dim], held.global[dim]};
-    for (const tensor::Demand& demand : demands) all = around(all, demand.along(dim, coordinate));
-    return all;
+  const auto along = [&geometry, node](Dim dim, int coordinate) {
+    return wanted_in_place(geometry, node, dim, coordinate);
   };
-  const auto channels = [demands](int coordinate) {
-    Range all;
-    for (const tensor::Demand& demand : demands) {
-      for (const Range& range : demand.channels(coordinate)) all = around(all, range);
-    }
+  const auto channels = [&geometry, node](int coordinate) {
+    const Range all = channels_in_place(geometry, node, coordinate);
     return length(all) > 0 ? std::vector<Range>{all} : std::vector<Range>{};
   };
   return {.held = held,
@@ -193,10 +207,16 @@ tensor::Redistribution Analysis::loss_reading(const Geometry& geometry) {
 }
 
 Box Analysis::stored_box(const Geometry& geometry, int node, int rank) {
-  Box box = tensor::owned_box(at(geometry.cuts, node).dst(), rank);
-  for (const Box& wanted : tensor::wanted_boxes(filling(geometry, node).wanted, rank))
-    box = tensor::bounding(box, wanted);
-  return box;
+  const tensor::Distribution& held = at(geometry.cuts, node).dst();
+  const Box owned = tensor::owned_box(held, rank);
+  if (at(geometry.readers, node).empty() || !tensor::takes_part(held, rank)) return owned;
+  const tensor::Grid place = tensor::coordinates(held.grid, rank - held.first_rank);
+  Box wanted;
+  for (const Dim dim : tensor::all_dims) {
+    wanted.set(dim, dim == Dim::c ? channels_in_place(geometry, node, place.c)
+                                  : wanted_in_place(geometry, node, dim, place[dim]));
+  }
+  return tensor::bounding(owned, wanted);
 }
 
 Kind Analysis::kind_of(const Unit& unit, std::size_t source) const {

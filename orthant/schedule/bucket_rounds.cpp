@@ -223,7 +223,8 @@ Range BucketParts::own(const Levels& levels) const {
 BucketParts parts_of_bucket(const Levels& levels, const plan::GroupForm& form, std::int64_t items,
                             std::int64_t granule) {
   BucketParts parts{.regions = levels.active, .owners = levels.machines};
-  if (form.of(parts.owners) == Form::recursive) parts.owners = smooth_part(parts.owners);
+  if (const Form own = form.of(parts.owners); own == Form::recursive || own == Form::tree)
+    parts.owners = smooth_part(parts.owners);
   const std::int64_t granules = (items + granule - 1) / granule;
   const std::int64_t pieces = std::int64_t{parts.regions} * parts.owners;
   parts.piece_items = (granules + pieces - 1) / pieces * granule;
@@ -236,6 +237,7 @@ BucketRounds reduce_rounds(const BucketExchange& exchange, bool leaves_last) {
   if (builder.machine_count() > 1) {
     switch (builder.across_form()) {
       case Form::direct: reduce_directly(builder); break;
+      case Form::tree:
       case Form::recursive: reduce_recursively(builder, exchange.parts.owners); break;
       case Form::ring: reduce_around(builder); break;
       case Form::mpi:
@@ -252,6 +254,7 @@ BucketRounds spread_rounds(const BucketExchange& exchange) {
   if (builder.machine_count() > 1) {
     switch (builder.across_form()) {
       case Form::direct: spread_directly(builder); break;
+      case Form::tree:
       case Form::recursive: spread_recursively(builder, exchange.parts.owners); break;
       case Form::ring: spread_around(builder); break;
       case Form::mpi:

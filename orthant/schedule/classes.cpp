@@ -3,6 +3,7 @@
 #include "orthant/base/random.hpp"
 #include "orthant/model/traits.hpp"
 #include "orthant/schedule/levels.hpp"
+#include "orthant/schedule/loss_tree.hpp"
 #include "orthant/tensor/crossings.hpp"
 
 #include <algorithm>
@@ -242,7 +243,7 @@ class Search {
     const std::vector<int> counts = members_per_machine(members, options_.machines, forms_.two_levels);
     const int active = *std::min_element(counts.begin(), counts.end());
     const int machines = static_cast<int>(counts.size());
-    const int sum_parts = forms_.sums.of(active) == plan::Form::direct ? active : smooth_part(active);
+    const int sum_parts = adding_part(active, forms_.sums);
     std::size_t member = 0;
     for (int machine = 0; machine < machines; ++machine) {
       const int count = at(counts, machine);
@@ -252,9 +253,9 @@ class Search {
         for (const int number : {group.size(), machines, count, active, place < active ? 1 : 0, leaning})
           hash = mixed(hash, number);
         for (const plan::GroupForm& form : {forms_.sums, forms_.buckets}) {
-          if (form.of(machines) != plan::Form::recursive) continue;
-          const int smooth = smooth_part(machines);
-          hash = mixed(hash, machine >= smooth ? 2 : machine + smooth < machines ? 1 : 0);
+          if (form.of(machines) != plan::Form::recursive && form.of(machines) != plan::Form::tree) continue;
+          const int adding = adding_part(machines, form);
+          hash = mixed(hash, machine >= adding ? -1 : (machines - 1 - machine) / adding);
         }
       }
     }
@@ -270,11 +271,8 @@ class Search {
       const bool is_first = rank == knowing.front();
       if (knowing.contains(rank) && !is_first) continue;
       const int own = is_first ? 0 : ++member;
-      int bit = 1;
-      while (bit <= own) bit *= 2;
-      int sends = 0;
-      for (; own + bit <= others; bit *= 2) ++sends;
-      at(hashes_, rank) = mixed(mixed(at(hashes_, rank), is_first ? 1 : 2), sends);
+      const tensor::Range children = LossTree::children(own, others);
+      at(hashes_, rank) = mixed(mixed(at(hashes_, rank), is_first ? 1 : 2), children.hi - children.lo);
     }
   }
 

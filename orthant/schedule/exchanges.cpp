@@ -24,6 +24,7 @@ Message message_of(int peer, const Value& value) {
 std::vector<int> buffers_of(const Exchange& exchange) {
   std::vector<int> buffers;
   const auto add = [&](int buffer) {
+    if (!buffers.empty() && buffers.back() == buffer) return;
     if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end()) buffers.push_back(buffer);
   };
   for (const Round& round : exchange.rounds) {
@@ -36,6 +37,28 @@ std::vector<int> buffers_of(const Exchange& exchange) {
     }
   }
   return buffers;
+}
+
+std::size_t count_if_not_contiguous(const PeerValues& values) {
+  return static_cast<std::size_t>(
+      std::count_if(values.begin(), values.end(), [](const auto& one) { return !is_contiguous(one.second); }));
+}
+
+/// The parts of a value that go to others, or come from them.
+PeerValues parts_of(const Value& value, const std::vector<tensor::Move>& moves) {
+  PeerValues parts;
+  parts.reserve(moves.size());
+  for (const tensor::Move& move : moves) parts.emplace_back(move.peer, part_of(value, move.box));
+  return parts;
+}
+
+/// The same of a tensor of several boxes.
+PeerValues parts_of(const Tensor& tensor, const std::vector<tensor::Move>& moves) {
+  PeerValues parts;
+  parts.reserve(moves.size());
+  for (const tensor::Move& move : moves)
+    parts.emplace_back(move.peer, part_of(at(tensor.boxes, move.wanted), move.box));
+  return parts;
 }
 
 std::int64_t total_volume(const std::vector<tensor::Move>& moves) {
@@ -79,6 +102,8 @@ Pending Exchanges::start(const std::string& name, Kind kind, const PeerValues& s
   Staging packed;
   const int packed_buffer = static_cast<int>(schedule_.buffers.size());
   model::CopyPiecesTask packing;
+  packing.pieces.reserve(count_if_not_contiguous(sends));
+  round.sends.reserve(sends.size());
   for (const auto& [peer, value] : sends) {
     Value from = value;
     if (!is_contiguous(value)) {
@@ -96,6 +121,8 @@ Pending Exchanges::start(const std::string& name, Kind kind, const PeerValues& s
   Staging arrived;
   const int arrived_buffer = static_cast<int>(schedule_.buffers.size());
   model::CopyPiecesTask unpacking{.accumulate = accumulate};
+  unpacking.pieces.reserve(accumulate ? receives.size() : count_if_not_contiguous(receives));
+  round.receives.reserve(receives.size());
   for (const auto& [peer, value] : receives) {
     Value place = value;
     if (accumulate || !is_contiguous(value)) {
@@ -120,11 +147,12 @@ Pending Exchanges::start(const std::string& name, Kind kind, const PeerValues& s
 int Exchanges::start(const std::string& name, Kind kind, std::vector<Round> rounds) {
   Exchange exchange{.name = name, .kind = kind, .tag = tag_++, .rounds = std::move(rounds)};
   const int index = static_cast<int>(schedule_.exchanges.size());
+  buffers_.push_back(buffers_of(exchange));
   emitter_.emit({.name = name + ".start",
                  .node = emitter_.node(),
                  .phase = emitter_.phase(),
                  .work = Start{index},
-                 .arguments = buffers_of(exchange)});
+                 .arguments = buffers_.back()});
   schedule_.exchanges.push_back(std::move(exchange));
   return index;
 }
@@ -135,7 +163,7 @@ void Exchanges::finish(int exchange) {
                  .node = emitter_.node(),
                  .phase = emitter_.phase(),
                  .work = Finish{exchange},
-                 .arguments = buffers_of(ended)});
+                 .arguments = at(buffers_, exchange)});
 }
 
 void Exchanges::settle(Pending pending) {
@@ -167,10 +195,16 @@ void Exchanges::settle_forward_sends() {
   unsettled_sends_.erase(kept, unsettled_sends_.end());
 }
 
-Tensor Exchanges::collect(const std::string& name, Kind kind, const Value& own, const tensor::Redistribution& boxes) {
-  const std::optional<GatherGroup> group = gather_group(boxes, setting_.rank, setting_.forms.gathers);
-  const tensor::Moves moves = group ? tensor::Moves{} : tensor::moves_of(boxes, setting_.rank);
-  const std::vector<Box> wanted = tensor::wanted_boxes(boxes.wanted, setting_.rank);
+Route Exchanges::route(const tensor::Redistribution& boxes) const {
+  Route route{.owned = tensor::owned_box(boxes.held, setting_.rank),
+              .wanted = tensor::wanted_boxes(boxes.wanted, setting_.rank),
+              .group = gather_group(boxes, setting_.rank, setting_.forms.gathers)};
+  if (!route.group) route.moves = tensor::moves_of(boxes, setting_.rank);
+  return route;
+}
+
+Tensor Exchanges::collect(const std::string& name, Kind kind, const Value& own, const Route& route) {
+  const auto& [owned, wanted, group, moves] = route;
   Tensor result;
   if (wanted.size() == 1 && !own.empty() && tensor::contains(own.box, wanted.front())) {
     result = as_tensor(part_of(own, wanted.front()));
@@ -184,24 +218,17 @@ Tensor Exchanges::collect(const std::string& name, Kind kind, const Value& own, 
     finish(gather(name, kind, *group, own, result.boxes.front()));
     return result;
   }
-  PeerValues sends;
-  PeerValues receives;
-  for (const tensor::Move& move : moves.sends) sends.emplace_back(move.peer, part_of(own, move.box));
-  for (const tensor::Move& move : moves.receives)
-    receives.emplace_back(move.peer, part_of(at(result.boxes, move.wanted), move.box));
-  finish(start(name, kind, sends, receives));
+  finish(start(name, kind, parts_of(own, moves.sends), parts_of(result, moves.receives)));
   return result;
 }
 
-Returning Exchanges::give_back(const std::string& name, Kind kind, const Tensor& gradient,
-                               const tensor::Redistribution& boxes) {
-  if (const std::optional<GatherGroup> group = gather_group(boxes, setting_.rank, setting_.forms.gathers)) {
+Returning Exchanges::give_back(const std::string& name, Kind kind, const Tensor& gradient, const Route& route) {
+  const auto& [owned, wanted, group, moves] = route;
+  if (group) {
     Value partial = gradient.boxes.front();
     partial.owned = gradient.all.owned;
     return scatter(name, kind, *group, partial);
   }
-  const tensor::Moves moves = tensor::moves_of(boxes, setting_.rank);
-  const Box owned = tensor::owned_box(boxes.held, setting_.rank);
   Returning result;
   if (!tensor::is_empty(owned)) {
     const bool inside = gradient.boxes.size() == 1 && tensor::contains(gradient.boxes.front().box, owned);
@@ -217,25 +244,13 @@ Returning Exchanges::give_back(const std::string& name, Kind kind, const Tensor&
       }
     }
   }
-  PeerValues sends;
-  PeerValues receives;
-  for (const tensor::Move& move : moves.receives)
-    sends.emplace_back(move.peer, part_of(at(gradient.boxes, move.wanted), move.box));
-  for (const tensor::Move& move : moves.sends) receives.emplace_back(move.peer, part_of(result.own, move.box));
-  result.pending = start(name, kind, sends, receives, true);
+  result.pending = start(name, kind, parts_of(gradient, moves.receives), parts_of(result.own, moves.sends), true);
   return result;
 }
 
-Pending Exchanges::fill(const std::string& name, Kind kind, const NodeValue& value,
-                        const tensor::Redistribution& boxes) {
-  if (const std::optional<GatherGroup> group = gather_group(boxes, setting_.rank, setting_.forms.gathers))
-    return gather(name, kind, *group, value.own, value.stored);
-  const tensor::Moves moves = tensor::moves_of(boxes, setting_.rank);
-  PeerValues sends;
-  PeerValues receives;
-  for (const tensor::Move& move : moves.sends) sends.emplace_back(move.peer, part_of(value.own, move.box));
-  for (const tensor::Move& move : moves.receives) receives.emplace_back(move.peer, part_of(value.stored, move.box));
-  return start(name, kind, sends, receives);
+Pending Exchanges::fill(const std::string& name, Kind kind, const NodeValue& value, const Route& route) {
+  if (route.group) return gather(name, kind, *route.group, value.own, value.stored);
+  return start(name, kind, parts_of(value.own, route.moves.sends), parts_of(value.stored, route.moves.receives));
 }
 
 Sums Exchanges::prepare_sums(const std::string& name, std::int64_t count, const tensor::RankGroup& group) {

@@ -34,6 +34,15 @@ struct Returning {
   Value own;
 };
 
+/// What one rank has to do with a tensor that goes from those who hold it to those who want it. The way back is the
+/// same, so it is found once for both.
+struct Route {
+  tensor::Box owned{};  ///< what the rank holds
+  std::vector<tensor::Box> wanted{};
+  std::optional<GatherGroup> group{};  ///< if the tensor goes in rounds
+  tensor::Moves moves{};               ///< otherwise
+};
+
 /// Emits the messages of one rank with what they need before and after them.
 class Exchanges {
  public:
@@ -76,13 +85,14 @@ class Exchanges {
   /// stages, which have taken everything.
   void settle_forward_sends();
 
+  [[nodiscard]] Route route(const tensor::Redistribution& boxes) const;
   /// What every rank wants of a tensor, in a new one, or in place where this rank has all it wants.
-  Tensor collect(const std::string& name, Kind kind, const Value& own, const tensor::Redistribution& boxes);
+  Tensor collect(const std::string& name, Kind kind, const Value& own, const Route& route);
   /// The adjoint: what ranks computed for boxes they wanted goes to the owners, who add it up. Ends in `own`, in the
   /// memory of `gradient` where that is possible.
-  Returning give_back(const std::string& name, Kind kind, const Tensor& gradient, const tensor::Redistribution& boxes);
+  Returning give_back(const std::string& name, Kind kind, const Tensor& gradient, const Route& route);
   /// Starts to send what others want of `own`, and to receive the rest of `stored`.
-  Pending fill(const std::string& name, Kind kind, const NodeValue& value, const tensor::Redistribution& boxes);
+  Pending fill(const std::string& name, Kind kind, const NodeValue& value, const Route& route);
 
   /// Makes room for doubles that all ranks of the group will add up. A rank that is no member gets nothing.
   Sums prepare_sums(const std::string& name, std::int64_t count, const tensor::RankGroup& group);
@@ -106,6 +116,7 @@ class Exchanges {
   Emitter& emitter_;
   Schedule& schedule_;
   Setting setting_;
+  std::vector<std::vector<int>> buffers_;  ///< per exchange: those of its messages
   int tag_ = 0;
   int micro_batch_ = 0;
   std::vector<UnsettledSend> unsettled_sends_;

@@ -30,7 +30,7 @@ std::vector<int> members_per_machine(const std::vector<int>& members, const plan
 
 Levels levels_of(const tensor::RankGroup& group, int rank, const plan::Machines& machines, bool two_levels) {
   Levels levels;
-  if (!two_levels || group.size() == 1) {
+  if (!two_levels || group.size() == 1 || machines == plan::Machines()) {
     levels.inside = {rank};
     levels.across = group.to_list();
     levels.across_place = group.place_of(rank);
@@ -65,6 +65,16 @@ Levels levels_of(const tensor::RankGroup& group, int rank, const plan::Machines&
 int smooth_part(int count) {
   while (!is_smooth(count)) --count;
   return count;
+}
+
+int adding_part(int count, const plan::GroupForm& form) {
+  // Of a tree, the one that the others lean on included.
+  constexpr int most_together = 16;
+  switch (form.of(count)) {
+    case plan::Form::direct: return count;
+    case plan::Form::tree: return smooth_part((count + most_together - 1) / most_together);
+    default: return smooth_part(count);
+  }
 }
 
 std::vector<int> factors_of(int smooth) {

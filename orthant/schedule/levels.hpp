@@ -1,6 +1,7 @@
 #pragma once
 
 #include "orthant/plan/machines.hpp"
+#include "orthant/plan/plan.hpp"
 #include "orthant/tensor/rank_group.hpp"
 
 #include <vector>
@@ -31,6 +32,9 @@ Levels levels_of(const tensor::RankGroup& group, int rank, const plan::Machines&
 /// The largest number up to `count` that has no prime factor above 7. Members beyond it hand what they have to one of
 /// the others and get the result from it, so that every exchange is a product of small ones.
 int smooth_part(int count);
+/// How many members of a group add up among each other, in any form but `mpi`. The others lean on them: member i on
+/// member i modulo this number.
+int adding_part(int count, const plan::GroupForm& form);
 /// Its prime factors, the smallest first.
 std::vector<int> factors_of(int smooth);
 

@@ -34,22 +34,44 @@ NodeValue Lowering::add_dst(const Unit& unit) {
   return value;
 }
 
+template <class Boxes>
+const Route& Lowering::known_route(int node, int source, Boxes boxes) {
+  const auto [entry, is_new] = own_->routes.try_emplace({node, source});
+  if (is_new) entry->second = exchanges_.route(boxes());
+  return entry->second;
+}
+
+const Route& Lowering::reading_route(const Unit& unit, std::size_t source) {
+  return known_route(unit.main, static_cast<int>(source), [&] { return analysis_.reading(geometry(), unit, source); });
+}
+
+const Route& Lowering::partial_sums_route(int node) {
+  return known_route(node, partial_sums, [&] { return Analysis::partial_sums(geometry(), node); });
+}
+
+/// A single reader in place wants what it reads.
+const Route& Lowering::filling_route(int node) {
+  const std::vector<Geometry::Reader>& readers = at(geometry().readers, node);
+  const auto boxes = [&] { return Analysis::filling(geometry(), node); };
+  if (readers.size() != 1) return known_route(node, all_readers, boxes);
+  return known_route(readers.front().node, static_cast<int>(readers.front().source), boxes);
+}
+
 Fetching Lowering::begin_fetch(const Unit& unit, std::size_t source) {
   const int index = unit.srcs[source];
   NodeValue& from = value(index);
-  const tensor::Redistribution boxes = analysis_.reading(geometry(), unit, source);
+  const Route& route = reading_route(unit, source);
   const Kind kind = analysis_.kind_of(unit, source);
   const std::string& name = node(index).name;
   const bool residual = source >= node(unit.main).srcs.size();
   if (residual || !at(geometry().in_place, unit.main)[source])
-    return {.pending = {}, .tensor = exchanges_.collect(name + ".for." + node(unit.main).name, kind, from.own, boxes)};
+    return {.pending = {}, .tensor = exchanges_.collect(name + ".for." + node(unit.main).name, kind, from.own, route)};
   Fetching fetching;
   if (!from.filled) {
     from.filled = true;
-    fetching.pending = exchanges_.fill(name + ".halo", kind, from, Analysis::filling(geometry(), index));
+    fetching.pending = exchanges_.fill(name + ".halo", kind, from, filling_route(index));
   }
-  const std::vector<tensor::Box> wanted = tensor::wanted_boxes(boxes.wanted, rank_);
-  if (!wanted.empty()) fetching.tensor = as_tensor(part_of(from.stored, wanted.front()));
+  if (!route.wanted.empty()) fetching.tensor = as_tensor(part_of(from.stored, route.wanted.front()));
   return fetching;
 }
 
@@ -112,7 +134,7 @@ Tensor Lowering::add_diff_src(const Unit& unit) {
 
 Returning Lowering::begin_return(const Unit& unit, std::size_t source, const Tensor& gradient) {
   return exchanges_.give_back(node(unit.srcs[source]).name + ".gradient", analysis_.kind_of(unit, source), gradient,
-                              analysis_.reading(geometry(), unit, source));
+                              reading_route(unit, source));
 }
 
 void Lowering::pass_back(const Unit& unit, std::size_t source, const Tensor& gradient) {

@@ -67,6 +67,10 @@ class Lowering {
   Exchanges& exchanges() { return exchanges_; }
   Parameters& parameters() { return parameters_; }
   Schedule& schedule() { return schedule_; }
+  /// The ways of what a unit reads of a source, of the sums over some of a node's channels, and of what readers want of
+  /// a node in place.
+  const Route& reading_route(const Unit& unit, std::size_t source);
+  const Route& partial_sums_route(int node);
   void zero_doubles(int index, int buffer, std::int64_t count);
   /// The buffer of a node's prepared weights in one form, for all micro-batches; -1 before they are prepared.
   int& prepared_weights(int index, model::Pass pass, const std::string& form) {
@@ -105,8 +109,14 @@ class Lowering {
   struct Own {
     std::vector<plan::Share> shares;
     std::vector<tensor::Box> stored;
+    std::map<std::pair<int, int>, Route> routes;  ///< by node and source, or the numbers below
   };
 
+  static constexpr int all_readers = -1, partial_sums = -2;
+  /// The route of this key; `boxes()` says what goes where if it is not known.
+  template <class Boxes>
+  const Route& known_route(int node, int source, Boxes boxes);
+  const Route& filling_route(int node);
   void enter(const MicroBatch& micro_batch);
   [[nodiscard]] bool is_in(const StagePass& pass, int index) const;
   void forward_pass(const StagePass& pass);
@@ -125,7 +135,7 @@ class Lowering {
   std::map<std::tuple<int, model::Pass, std::string>, int> prepared_;
   std::map<const Geometry*, Own> own_of_;
   const MicroBatch* micro_batch_ = nullptr;
-  const Own* own_ = nullptr;
+  Own* own_ = nullptr;
   MicroBatchState* state_ = nullptr;
 };
 

@@ -160,11 +160,11 @@ void double_up(Builder& builder, const std::vector<int>& members, int place, int
 
 SumRounds sum_rounds(const Levels& levels, const plan::GroupForm& form, std::int64_t count, int slots, int result) {
   Builder builder(count, slots, result);
-  // Inside a machine members beyond the active ones, and between machines those beyond the smooth part, hand over what
+  // Inside a machine members beyond the active ones, and on both levels those beyond the adding part, hand over what
   // they have.
   // What decides must be the same on all machines, which may have more members than the active ones.
   const bool is_direct = form.of(levels.active) == plan::Form::direct;
-  const int inside_parts = is_direct ? levels.active : smooth_part(levels.active);
+  const int inside_parts = adding_part(levels.active, form);
   const bool takes_part = levels.inside_place < inside_parts;
   if (!takes_part) {
     const int partner = levels.inside[static_cast<std::size_t>(levels.inside_place % inside_parts)];
@@ -189,15 +189,15 @@ SumRounds sum_rounds(const Levels& levels, const plan::GroupForm& form, std::int
     builder.call_mpi(levels.across);
     builder.end();
   } else {
-    const int smooth = smooth_part(machine_count);
-    if (levels.across_place >= smooth) {
-      const int partner = levels.across[static_cast<std::size_t>(levels.across_place - smooth)];
+    const int adding = adding_part(machine_count, form);
+    if (levels.across_place >= adding) {
+      const int partner = levels.across[static_cast<std::size_t>(levels.across_place % adding)];
       builder.give(partner);
       builder.receive_result(partner);
     } else {
-      const std::vector<int> far = every(levels.across, levels.across_place + smooth, smooth);
+      const std::vector<int> far = every(levels.across, levels.across_place + adding, adding);
       if (!far.empty()) builder.take(far);
-      double_up(builder, levels.across, levels.across_place, smooth);
+      double_up(builder, levels.across, levels.across_place, adding);
       builder.end();
       builder.send_result(far);
     }

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import unittest
 
 import numpy
@@ -159,6 +160,21 @@ class Ranks(ProgramTest):
             self.assertTrue(all(any(p["ts"] >= c["ts"] + c["dur"] - 0.002 for c in computes) for p in polls[-1:]), f"rank {rank}")
             overlapped = [m for m in messages if any(m["ts"] < c["ts"] and c["ts"] + c["dur"] < m["ts"] + m["dur"] for c in computes)]
             self.assertTrue(overlapped, f"rank {rank}")
+
+    def test_ranks_that_share_processors_add_up_in_a_tree(self):
+        def form_of_sums(*options):
+            self.expect_success("bench", "step", *TINY, "--batch", 2, "--ranks", 2, "--threads", 1, "--steps", 1, "--write-plan", "p.json", *options)
+            return json.loads((self.folder / "p.json").read_text()).get("exchanges", {}).get("sums", {}).get("form")
+
+        processors = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, [min(processors)])
+        try:
+            self.assertEqual(form_of_sums(), "tree")
+            self.assertEqual(form_of_sums("--exchange", "recursive"), "recursive")
+        finally:
+            os.sched_setaffinity(0, processors)
+        if len(processors) > 1:
+            self.assertNotEqual(form_of_sums(), "tree")
 
     def test_plans_that_cannot_run_are_refused_at_once(self):
         bench = ["bench", "step", *TINY]

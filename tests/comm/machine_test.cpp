@@ -37,6 +37,7 @@ TEST(Machine, ProcessorsAreDividedAmongTheRanksThatMayUseThem) {
     EXPECT_EQ(share.ranks, 2);
     EXPECT_EQ(share.threads, 1);
     EXPECT_FALSE(share.is_bound);
+    EXPECT_FALSE(share.is_less_than_one);
   }
   const auto bound = shares({first, {all[1]}});
   EXPECT_EQ(bound[1].index, 1);
@@ -45,6 +46,7 @@ TEST(Machine, ProcessorsAreDividedAmongTheRanksThatMayUseThem) {
   EXPECT_EQ(shares({both})[0].threads, 2);
   // More ranks than processors have one thread each, and of two ranks one may be bound to a part.
   EXPECT_EQ(shares({both, both, both})[2].threads, 1);
+  EXPECT_TRUE(shares({both, both, both})[2].is_less_than_one);
   EXPECT_EQ(shares({first, both})[1].threads, 1);
 }
 

@@ -8,7 +8,7 @@
 
 namespace orthant::test {
 
-inline constexpr std::array all_forms{plan::Form::direct, plan::Form::recursive, plan::Form::ring, plan::Form::mpi};
+using plan::all_forms;
 
 inline tensor::Window three_taps() {
   return {.size = tensor::cube(3), .pad_lo = tensor::cube(1), .pad_hi = tensor::cube(1)};

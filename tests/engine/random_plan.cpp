@@ -2,6 +2,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/one_of.hpp"
+#include "orthant/plan/exchange_forms.hpp"
 
 #include <algorithm>
 #include <array>
@@ -82,9 +83,11 @@ plan::KernelChoices random_kernels(Random& random) {
 
 plan::ExchangeForms random_forms(Random& random) {
   plan::ExchangeForms forms;
-  forms.sums.form = std::array{plan::Form::direct, plan::Form::recursive,
-                               plan::Form::mpi}[static_cast<std::size_t>(pick(random, 0, 2))];
-  forms.buckets.form = static_cast<plan::Form>(pick(random, 0, 3));
+  const auto any_of = [&](const auto& known) {
+    return known[static_cast<std::size_t>(pick(random, 0, static_cast<int>(known.size()) - 1))];
+  };
+  forms.sums.form = any_of(plan::forms_of_sums);
+  forms.buckets.form = any_of(plan::forms_of_buckets);
   forms.sums.direct_up_to = pick(random, 0, 4);
   forms.buckets.direct_up_to = pick(random, 0, 4);
   forms.two_levels = pick(random, 0, 3) > 0;

@@ -53,7 +53,7 @@ class AllRanks : public testing::TestWithParam<Case> {};
 TEST_P(AllRanks, DoWhatTheirRepresentativesDo) {
   const model::Graph graph = graph_of(GetParam());
   plan::Plan plan = plan::make_plan(graph, plan::parse_grid(GetParam().grid));
-  for (const plan::Form form : {plan::Form::direct, plan::Form::recursive, plan::Form::ring, plan::Form::mpi}) {
+  for (const plan::Form form : plan::all_forms) {
     for (const int together : {1, 3, 4}) {
       plan.exchanges = plan::forced(form, true);
       expect_alike(graph, plan, {.machines = plan::Machines::alike(plan.ranks, together)});

@@ -32,6 +32,22 @@ TEST(SumRounds, GrowWithTheLogarithmOfTheGroup) {
   }
 }
 
+/// All but one of sixteen hand over what they have: no form has fewer messages.
+TEST(SumRounds, OfATreeHaveFewMessagesInAll) {
+  struct Group {
+    int ranks, messages;
+  };
+  const GroupForm tree{.form = Form::tree, .direct_up_to = 0};
+  for (const auto& [ranks, messages] : {Group{2, 2}, {16, 30}, {17, 30 + 2}, {32, 60 + 2}, {256, 480 + 16 * 6}}) {
+    for (const int per_machine : {1, ranks}) {
+      std::int64_t sent_by_all = 0;
+      for (int rank = 0; rank < ranks; ++rank)
+        sent_by_all += volume_of(sum_rounds(levels(ranks, rank, per_machine), tree, 1, 0, 1).rounds).messages;
+      EXPECT_EQ(sent_by_all, messages) << ranks << " ranks";
+    }
+  }
+}
+
 TEST(SumRounds, OfAnyGroupTakeFewMessages) {
   const GroupForm recursive{.form = Form::recursive, .direct_up_to = 0};
   for (const int ranks : {3, 5, 7, 11, 13, 97, 1009, 2047}) {

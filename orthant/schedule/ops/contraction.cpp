@@ -65,9 +65,8 @@ Value layer_dst(Lowering& lowering, const Unit& unit, const NodeValue& y) {
 }
 
 void add_partial_sums(Lowering& lowering, const Unit& unit, const Value& partial, const NodeValue& y) {
-  Returning sum =
-      lowering.exchanges().give_back(lowering.node(unit.main).name + ".sum", Kind::gather, as_tensor(partial),
-                                     Analysis::partial_sums(lowering.geometry(), unit.main));
+  Returning sum = lowering.exchanges().give_back(lowering.node(unit.main).name + ".sum", Kind::gather,
+                                                 as_tensor(partial), lowering.partial_sums_route(unit.main));
   lowering.exchanges().finish(std::move(sum.pending));
   if (!y.own.empty()) lowering.emitter().copy(unit.main, "keep", sum.own, y.own);
 }
@@ -114,8 +113,7 @@ NodeValue layer_forward(Lowering& lowering, const Unit& unit, bool bias, Make ma
 Value layer_diff(Lowering& lowering, const Unit& unit, const Value& diff) {
   if (!sums_in_parts(lowering, unit)) return diff;
   return lowering.exchanges()
-      .collect(lowering.node(unit.main).name + ".diff", Kind::gather, diff,
-               Analysis::partial_sums(lowering.geometry(), unit.main))
+      .collect(lowering.node(unit.main).name + ".diff", Kind::gather, diff, lowering.partial_sums_route(unit.main))
       .all;
 }
 

@@ -1,4 +1,5 @@
 #include "orthant/base/checked.hpp"
+#include "orthant/schedule/loss_tree.hpp"
 #include "orthant/schedule/ops/ops.hpp"
 
 #include <utility>
@@ -45,7 +46,7 @@ void loss(Lowering& lowering) {
   const model::Graph& graph = analysis.graph();
   const int last = static_cast<int>(graph.nodes.size()) - 1;
   const NodeValue& value = lowering.value(last);
-  const tensor::Redistribution boxes = Analysis::loss_reading(lowering.geometry());
+  const Route route = lowering.exchanges().route(Analysis::loss_reading(lowering.geometry()));
   Schedule& schedule = lowering.schedule();
   Emitter& emitter = lowering.emitter();
   schedule.outputs.push_back(lowering.port(value.own));
@@ -53,7 +54,7 @@ void loss(Lowering& lowering) {
   const std::int64_t loss_bytes =
       (static_cast<std::int64_t>(graph.loss.terms.size()) + 1) * static_cast<std::int64_t>(sizeof(double));
   schedule.losses.push_back(emitter.add_buffer("loss", loss_bytes, true));
-  const Tensor fetched = lowering.exchanges().collect("output.for.loss", Kind::redistribution, value.own, boxes);
+  const Tensor fetched = lowering.exchanges().collect("output.for.loss", Kind::redistribution, value.own, route);
   // From here on gradients are written over what was sent.
   if (!analysis.has_stages()) lowering.exchanges().settle_sends();
   const Value output = dense_output(lowering, fetched.all);
@@ -75,13 +76,13 @@ void loss(Lowering& lowering) {
       .loss = graph.loss, .global = graph.nodes.back().shape, .output = output.empty() ? nothing : output.layout};
   emitter.emit(last, "loss", task, {output.buffer, target.buffer, sums, diff.buffer, schedule.losses.back()});
   if (!lowering.trains()) return;
-  Returning back = lowering.exchanges().give_back("output.gradient", Kind::redistribution, as_tensor(diff), boxes);
+  Returning back = lowering.exchanges().give_back("output.gradient", Kind::redistribution, as_tensor(diff), route);
   lowering.exchanges().finish(std::move(back.pending));
   lowering.pass_to(last, back.own);
 }
 
-/// Those who know the losses are consecutive ranks, of which the first tells the others. These form a tree: member i
-/// hears from the member that has not the highest bit of i, and tells those that have one more.
+/// Those who know the losses are consecutive ranks, of which the first tells the others. All but a few members of the
+/// tree do one of two things, so that there are few classes of ranks.
 void spread_losses(Lowering& lowering, int tag) {
   const tensor::RankGroup knowing = lowering.analysis().loss_ranks();
   const int count =
@@ -102,12 +103,11 @@ void spread_losses(Lowering& lowering, int tag) {
       list.push_back({.peer = rank_of(peer), .buffer = loss, .bytes = lowering.emitter().buffer(loss).bytes});
     return list;
   };
-  int bit = 1;
-  while (bit <= member) bit *= 2;
-  if (member > 0) add_round()->receives = messages(member - bit / 2);
+  if (member > 0) add_round()->receives = messages(LossTree::parent(member));
   Round sending;
-  for (; member + bit <= count; bit *= 2) {
-    for (const Message& message : messages(member + bit)) sending.sends.push_back(message);
+  const tensor::Range children = LossTree::children(member, count);
+  for (auto child = static_cast<int>(children.lo); child < children.hi; ++child) {
+    for (const Message& message : messages(child)) sending.sends.push_back(message);
   }
   if (!sending.sends.empty()) *add_round() = std::move(sending);
   lowering.exchanges().set_tag(tag);
