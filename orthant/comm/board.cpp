@@ -20,6 +20,7 @@ constexpr std::size_t text_bytes = 60;
 
 struct alignas(64) Slot {
   std::array<char, text_bytes> text;
+  std::atomic<bool> has_left;
 };
 
 void* map(int file, std::size_t bytes) {
@@ -69,6 +70,10 @@ bool Board::claim() {
   if (const Lifeline* lifeline = lifeline_; is_first && lifeline != nullptr) lifeline->take_leave();
   return is_first;
 }
+
+void Board::take_leave() noexcept { shared_->slots[me_].has_left = true; }
+
+bool Board::has_left(std::size_t member) const { return shared_->slots[member].has_left; }
 
 void Board::show(const char* what) noexcept {
   char* text = shared_->slots[me_].text.data();

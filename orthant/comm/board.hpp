@@ -22,6 +22,8 @@ class Board {
   /// The ranks of this machine in order; this one is members()[me()].
   [[nodiscard]] std::span<const Neighbour> members() const { return members_; }
   [[nodiscard]] std::size_t me() const { return me_; }
+  /// The member that this one watches.
+  [[nodiscard]] std::size_t next() const { return (me_ + 1) % members_.size(); }
 
   /// True for the first rank of the machine that calls it: that rank prints its error, and the others print nothing.
   /// Other machines are told through the lifeline, if there is one.
@@ -29,6 +31,9 @@ class Board {
   void connect(const Lifeline& lifeline) { lifeline_ = &lifeline; }
   /// Tells the others what this rank waits in, or nullptr when it does not wait. Cheap.
   void show(const char* what) noexcept;
+  /// Tells the others that this rank is about to end because it was told to, which is nobody's failure.
+  void take_leave() noexcept;
+  [[nodiscard]] bool has_left(std::size_t member) const;
   /// What a member waits in; empty when it does not wait.
   [[nodiscard]] std::string shown(std::size_t member) const;
 

@@ -138,7 +138,7 @@ void Watchdog::attach(Lifeline& lifeline) {
 void Watchdog::attach(Board& board) {
   board_ = &board;
   if (board.members().size() < 2) return;
-  const Neighbour& next = board.members()[(board.me() + 1) % board.members().size()];
+  const Neighbour& next = board.members()[board.next()];
   neighbour_ = open_process(next.pid);
   eventfd_write(wake_, 1);
 }
@@ -191,7 +191,8 @@ void Watchdog::check_processes(bool neighbour_ended, bool launcher_ended) {
   if (terminate_asked) {
     // The launcher ends the ranks either because one of them or a host has ended or because it was told to. In the last
     // case all ranks are still alive now, and the pause gives all of them time to see that.
-    if (has_ended(neighbour_)) end_for_neighbour();
+    if (has_ended(neighbour_) && !neighbour_was_told()) end_for_neighbour();
+    if (Board* board = board_) board->take_leave();
     if (const Lifeline* lifeline = lifeline_) lifeline->take_leave();
     std::this_thread::sleep_for(milliseconds(100));
     check_hosts();
@@ -248,10 +249,16 @@ std::string Watchdog::wait_text() const {
   return text;
 }
 
+/// Whether the neighbour ended because the launcher told it to: then something else failed, maybe on another machine.
+bool Watchdog::neighbour_was_told() const {
+  const Board& board = *board_.load();
+  return board.has_left(board.next());
+}
+
 void Watchdog::end_for_neighbour() {
   Board& board = *board_.load();
-  const auto [rank, pid] = board.members()[(board.me() + 1) % board.members().size()];
-  if (board.claim()) {
+  const auto [rank, pid] = board.members()[board.next()];
+  if (!neighbour_was_told() && board.claim()) {
     print_error(
         fmt::format("rank {} (pid {}) ended without a message; if the job's exit code is 137, it was killed, often for "
                     "want of memory",

@@ -61,6 +61,7 @@ class Watchdog {
   void check_hosts();
   /// Prints and ends the job, unless the wait with this number is over.
   void end_wait(std::uint64_t number, std::chrono::milliseconds waited);
+  [[nodiscard]] bool neighbour_was_told() const;
   [[noreturn]] void end_for_neighbour();
   [[nodiscard]] std::string wait_text() const;
 

@@ -44,5 +44,15 @@ TEST(Board, ShowsWhatEachRankWaitsIn) {
   ranks().barrier();
 }
 
+TEST(Board, TellsWhoLeftBecauseItWasTold) {
+  Board board(ranks());
+
+  if (board.me() == 1) board.take_leave();
+  ranks().barrier();
+
+  for (std::size_t i = 0; i < board.members().size(); ++i) EXPECT_EQ(board.has_left(i), i == 1);
+  ranks().barrier();
+}
+
 }  // namespace
 }  // namespace orthant::comm
