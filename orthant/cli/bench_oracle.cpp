@@ -8,6 +8,8 @@
 #include "orthant/comm/command.hpp"
 #include "orthant/data/io/file.hpp"
 #include "orthant/oracle/predict.hpp"
+#include "orthant/plan/strategy.hpp"
+#include "orthant/planner/planner.hpp"
 
 #include <unistd.h>
 
@@ -87,11 +89,23 @@ Json quietest_run(const std::vector<std::string>& words) {
   return quietest;
 }
 
+oracle::Profile profile_of(const BenchOracleArguments& arguments) {
+  return oracle::profile_from_json(data::io::read_text(arguments.profile), arguments.profile);
+}
+
+/// The planner needs a profile, so its plan comes after those of named strategies, whose kernels have been measured.
+plan::Plan plan_for_case(const BenchOracleArguments& arguments, const OracleCase& one, const model::Graph& graph) {
+  if (one.strategy != "auto") return plan_of(one, graph);
+  const oracle::Profile profile = profile_of(arguments);
+  const oracle::StepOptions step = options_for(arguments, profile, one.ranks);
+  return planner::plan_best(graph, profile, {.ranks = one.ranks, .step = step}).best.plan;
+}
+
 /// Measures the kernels that a case needs alone, predicts its step, and then measures that.
 Json run_case(const BenchOracleArguments& arguments, const OracleCase& one) {
   const model::Graph graph = load(one);
   const std::string plan_path = arguments.results + ".plan.json";
-  const plan::Plan plan = plan_of(one, graph);
+  const plan::Plan plan = plan_for_case(arguments, one, graph);
   data::io::write_text(plan_path, plan::to_json(plan) + "\n");
   const std::vector<std::string> where = ranks_words(arguments, one.ranks);
   if (arguments.calibrates) {
@@ -99,7 +113,7 @@ Json run_case(const BenchOracleArguments& arguments, const OracleCase& one) {
     if (arguments.again) how.emplace_back("--again");
     answer_of(joined({"calibrate"}, network_words(one), where, how));
   }
-  const oracle::Profile profile = oracle::profile_from_json(data::io::read_text(arguments.profile), arguments.profile);
+  const oracle::Profile profile = profile_of(arguments);
   const oracle::StepOptions options = options_for(arguments, profile, one.ranks);
   const oracle::Prices prices(profile, options.threads, options.ranks_per_machine);
   const oracle::Prediction predicted = oracle::predict(graph, plan, prices, options);
@@ -114,6 +128,7 @@ Json run_case(const BenchOracleArguments& arguments, const OracleCase& one) {
           {"ranks", one.ranks},
           {"mini_batch", one.mini_batch},
           {"link", one.ranks == 1 ? "none" : arguments.link},
+          {"grid", plan::to_text(plan::main_grid(plan, graph))},
           {"predicted_seconds", predicted.seconds},
           {"predicted_error", predicted.error},
           {"measured_seconds", seconds},

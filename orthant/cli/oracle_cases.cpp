@@ -30,7 +30,7 @@ std::vector<OracleCase> oracle_cases(int ranks) {
     one.strategy = "serial";
     cases.push_back(one);
     one.ranks = ranks;
-    for (const char* strategy : {"data", "spatial", "filter", "channel", "pipeline", "mixed"}) {
+    for (const char* strategy : {"data", "spatial", "filter", "channel", "pipeline", "mixed", "auto"}) {
       one.strategy = strategy;
       cases.push_back(one);
     }

@@ -12,7 +12,7 @@ namespace orthant::cli {
 struct OracleCase {
   std::string model, input;
   std::int64_t mini_batch = 1;
-  std::string strategy;  ///< "serial", the name of a strategy, or "mixed"
+  std::string strategy;  ///< "serial", the name of a strategy, "mixed" or "auto"
   int ranks = 1;
 };
 
@@ -20,7 +20,7 @@ struct OracleCase {
 std::vector<OracleCase> oracle_cases(int ranks);
 
 model::Graph load(const OracleCase& one);
-/// "mixed" cuts space in the first half of the network and filters in the second.
+/// Of all but "auto". "mixed" cuts space in the first half of the network and filters in the second.
 plan::Plan plan_of(const OracleCase& one, const model::Graph& graph);
 
 }  // namespace orthant::cli
