@@ -172,18 +172,29 @@ void Simulation::settle_receive(int actor, MessageEnd& end) {
   const MessageEnd* other = other_end(end);
   const double time = next_event(end);
   if (time > state.now) return;
-  const auto take = [&](double bytes) {
-    if (!link.moves_alone) state.now += link.message_seconds + bytes * link.receiver_seconds_per_byte;
-    end.done = link.moves_alone ? time : state.now;
-    state.has_news = true;
-  };
-  if (!other || end.eager || (end.inside && !link.moves_alone)) return take(end.bytes);
-  if (end.answered == never) {
+  const bool is_copied = !other || (end.inside && !link.moves_alone);
+  if (!is_copied && !end.eager && end.answered == never) {
     end.answered = link.moves_alone ? time : state.now;
     state.has_news = true;
     return;
   }
-  take(end.bytes);
+  const double wire_seconds = link.latency_seconds + end.bytes * end.link_share / link.bytes_per_second;
+  if (!link.moves_alone)
+    take_in(actor, is_copied ? state.now : other->arrival - wire_seconds, end.bytes * link.receiver_seconds_per_byte,
+            link.message_seconds);
+  end.done = link.moves_alone ? time : state.now;
+  state.has_news = true;
+}
+
+/// The processor's part of receiving a message whose first bytes came at `begin`. A rank that waits takes bytes in
+/// while others are on their way; one that computed meanwhile finds all of them when it looks.
+void Simulation::take_in(int actor, double begin, double seconds, double message_seconds) {
+  State& state = states_[static_cast<std::size_t>(actor)];
+  const bool waits = std::holds_alternative<schedule::Finish>(
+      actors_[static_cast<std::size_t>(actor)].schedule->steps[state.step].work);
+  const double since = waits ? std::max(begin, state.stretch_began) : state.now;
+  state.taken_until = std::max(since, state.taken_until) + seconds;
+  state.now = std::max(state.now, state.taken_until) + message_seconds;
 }
 
 void Simulation::settle_send(int actor, MessageEnd& end) {

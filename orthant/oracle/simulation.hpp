@@ -39,7 +39,8 @@ class Simulation {
     std::size_t step = 0;
     int pieces_left = -1;  ///< of the kernel that runs; -1: it has not begun
     double stretch_began = 0;
-    double link_free = 0;  ///< when what was sent to other machines has left
+    double link_free = 0;    ///< when what was sent to other machines has left
+    double taken_until = 0;  ///< when the processor has taken in what was received
     bool blocked = false, ended = false;
     bool has_news = false;         ///< for those that wait for its messages
     std::vector<int> in_flight{};  ///< exchanges
@@ -60,6 +61,7 @@ class Simulation {
   void begin_round(int actor, ExchangeEnds& exchange, double time);
   double settle(int actor, MessageEnd& end);
   void settle_receive(int actor, MessageEnd& end);
+  void take_in(int actor, double begin, double seconds, double message_seconds);
   void settle_send(int actor, MessageEnd& end);
   [[nodiscard]] double next_event(int actor) const;
   [[nodiscard]] double next_event(const MessageEnd& end) const;

@@ -156,6 +156,33 @@ TEST(Simulation, InsideAMachineTheReceiverCopies) {
   EXPECT_NEAR(course.ends[0], 6 * ms, 1e-9);
 }
 
+TEST(Simulation, ARankThatWaitsTakesBytesInWhileOthersAreOnTheirWay) {
+  Profile profile = profile_of_ms();
+  profile.between.moves_alone = false;
+  profile.between.eager_bytes = 100'000'000;
+  profile.between.receiver_seconds_per_byte = 0.5e-9;
+  const Writer waits = Writer().exchange(1, 20'000'000).start(0).finish(0);
+  const Writer computes = Writer().exchange(0, 20'000'000).start(0).compute(50).finish(0);
+
+  const std::vector<double> ends = ends_of({waits.done(), computes.done()}, profile);
+
+  // All is taken in when the last byte has come; the other rank has it all before it when it looks.
+  EXPECT_NEAR(ends[0], 20.1 * ms, 1e-9);
+  EXPECT_NEAR(ends[1], (50 + 10) * ms, 1e-9);
+}
+
+TEST(Simulation, ASlowReceiverIsSlowerThanItsLink) {
+  Profile profile = profile_of_ms();
+  profile.between.moves_alone = false;
+  profile.between.eager_bytes = 100'000'000;
+  profile.between.receiver_seconds_per_byte = 2e-9;
+  const Writer step = Writer().exchange(1, 20'000'000).start(0).finish(0);
+  const Writer other = Writer().exchange(0, 20'000'000).start(0).finish(0);
+
+  // The first bytes come at 0, and 20 MB take the processor 40 ms.
+  EXPECT_NEAR(ends_of({step.done(), other.done()}, profile)[0], 40 * ms, 1e-9);
+}
+
 TEST(Simulation, RanksOfAMachineShareItsLink) {
   // Ranks 0 and 1 have a machine, 2 and 3 another; 0 talks to 2, 1 to 3.
   const Profile profile = profile_of_ms();
