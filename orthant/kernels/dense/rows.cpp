@@ -1,5 +1,7 @@
 #include "orthant/kernels/dense/rows.hpp"
 
+#include "orthant/kernels/rounding.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "orthant/kernels/dense/rows.cpp"
 #include "orthant/kernels/simd.hpp"
@@ -13,6 +15,8 @@
 #include "orthant/kernels/lanes_inl.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 HWY_BEFORE_NAMESPACE();
 namespace orthant::kernels::dense::HWY_NAMESPACE {
@@ -22,72 +26,93 @@ namespace shared = orthant::kernels::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
 
-constexpr std::int64_t row_block = 4;       // weight rows read side by side: each is a stream of its own
-constexpr std::int64_t sample_block = 4;    // samples that share a weight vector in a register
-constexpr std::int64_t input_chunk = 4096;  // inputs whose weight rows stay in the cache from sample to sample
-constexpr std::int64_t sum_floats = 8192;   // running sums of backward_data that stay in the first-level cache
+// Sums that fit into the registers beside their factors. Rows of weights are streams of their own.
+constexpr bool many_registers = HWY_TARGET == HWY_AVX3;
+constexpr int row_block = many_registers ? 4 : 3;
+constexpr int sample_block = many_registers ? 6 : 4;
+constexpr std::int64_t sum_floats = 8192;  // running sums of backward_data that stay in the first-level cache
+constexpr std::int64_t widest_chunk = 4096;
 
-/// dst[s][r] += src[s] . weights[r] over `count` inputs, for R rows and S samples.
+/// Some samples beside a few rows of weights.
+struct Dots {
+  std::int64_t count = 0;  ///< inputs
+  const float* src = nullptr;
+  std::int64_t src_step = 0;
+  const float* weights = nullptr;
+  std::int64_t weights_step = 0;
+  std::int64_t ahead = 0;  ///< from a weight to the one to fetch meanwhile
+  float* dst = nullptr;
+  std::int64_t dst_step = 0;
+};
+
+/// dst[s][r] += src[s] . weights[r] for R rows and S samples.
 template <int R, int S>
-void dot_tile(const Shape& shape, std::int64_t count, const float* src, const float* weights, float* dst) {
+void dot_tile(const Dots& call) {
   const Tag tag;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
   Vector sums[R][S];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int s = 0; s < S; ++s) sums[r][s] = hn::Zero(tag);
   }
   const auto accumulate = [&](auto load, std::int64_t i) HWY_ATTR {
     Vector rows[R];
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) rows[r] = load(weights + r * shape.inputs + i);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      rows[r] = load(call.weights + r * call.weights_step + i);
+      __builtin_prefetch(call.weights + r * call.weights_step + i + call.ahead);
+    }
+#pragma GCC unroll 8
     for (int s = 0; s < S; ++s) {
-      const Vector values = load(src + s * shape.src_step + i);
-#pragma GCC unroll 4
+      const Vector values = load(call.src + s * call.src_step + i);
+#pragma GCC unroll 8
       for (int r = 0; r < R; ++r) sums[r][s] = hn::MulAdd(rows[r], values, sums[r][s]);
     }
   };
   std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
+  for (; i + lanes <= call.count; i += lanes) {
     accumulate([&](const float* from) HWY_ATTR { return hn::LoadU(tag, from); }, i);
   }
-  if (lanes > 1 && i < count) {
-    const direct::HWY_NAMESPACE::Tail tail(count - i);
+  if (lanes > 1 && i < call.count) {
+    const direct::HWY_NAMESPACE::Tail tail(call.count - i);
     accumulate([&](const float* from) HWY_ATTR { return tail.load(from); }, i);
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (int s = 0; s < S; ++s) dst[s * shape.dst_step + r] += hn::GetLane(hn::SumOfLanes(tag, sums[r][s]));
+#pragma GCC unroll 8
+    for (int s = 0; s < S; ++s) call.dst[s * call.dst_step + r] += hn::GetLane(hn::SumOfLanes(tag, sums[r][s]));
   }
 }
 
+template <int R, int... S>
+constexpr auto dot_tiles(std::integer_sequence<int, S...>) {
+  return std::array<void (*)(const Dots&), sizeof...(S)>{&dot_tile<R, S + 1>...};
+}
+
+/// All samples, by nearly equal tiles; the first one fetches the next rows.
 template <int R>
-void dot_samples(const Shape& shape, std::int64_t count, const float* src, const float* weights, float* dst) {
-  std::int64_t n = 0;
-  for (; n + sample_block <= shape.samples; n += sample_block) {
-    dot_tile<R, sample_block>(shape, count, src + n * shape.src_step, weights, dst + n * shape.dst_step);
-  }
-  const float* left_src = src + n * shape.src_step;
-  float* left_dst = dst + n * shape.dst_step;
-  switch (shape.samples - n) {
-    case 3: return dot_tile<R, 3>(shape, count, left_src, weights, left_dst);
-    case 2: return dot_tile<R, 2>(shape, count, left_src, weights, left_dst);
-    case 1: return dot_tile<R, 1>(shape, count, left_src, weights, left_dst);
-    default: return;
+void dot_samples(Dots call, std::int64_t samples) {
+  static constexpr auto tiles = dot_tiles<R>(std::make_integer_sequence<int, sample_block>());
+  for (std::int64_t left = ceil_div(samples, sample_block); left > 0; --left) {
+    const std::int64_t taken = ceil_div(samples, left);
+    tiles[static_cast<std::size_t>(taken - 1)](call);
+    call.src += taken * call.src_step;
+    call.dst += taken * call.dst_step;
+    call.ahead = 0;
+    samples -= taken;
   }
 }
 
-/// Bias and activation over what the dot products left in dst.
-void finish(const ForwardCall& call) {
+void finish(const FinishCall& call) {
   const auto& activation = call.activation;
+  const Range& outputs = call.part.columns;
+  if (call.bias == nullptr && activation.kind == model::ActivationKind::identity) return;
   shared::with_activation(activation.kind, static_cast<float>(activation.slope), [&](auto function) HWY_ATTR {
-    for (std::int64_t n = 0; n < call.shape.samples; ++n) {
-      float* dst = call.dst + n * call.shape.dst_step + call.outputs.begin;
-      const float* bias = call.bias == nullptr ? nullptr : call.bias + call.outputs.begin;
-      shared::for_lanes(call.outputs.end - call.outputs.begin, [&](auto tag, std::int64_t o) HWY_ATTR {
+    for (std::int64_t n = call.part.rows.begin; n < call.part.rows.end; ++n) {
+      float* dst = call.dst + n * call.shape.dst_step + outputs.begin;
+      const float* bias = call.bias == nullptr ? nullptr : call.bias + outputs.begin;
+      shared::for_lanes(outputs.end - outputs.begin, [&](auto tag, std::int64_t o) HWY_ATTR {
         auto value = hn::LoadU(tag, dst + o);
         if (bias != nullptr) value = hn::Add(value, hn::LoadU(tag, bias + o));
         hn::StoreU(function.forward(tag, value), tag, dst + o);
@@ -98,21 +123,28 @@ void finish(const ForwardCall& call) {
 
 void forward(const ForwardCall& call) {
   const Shape& shape = call.shape;
+  const std::int64_t chunk = dot_chunk(shape.samples);
   for (std::int64_t n = 0; n < shape.samples; ++n) {
     std::fill(call.dst + n * shape.dst_step + call.outputs.begin, call.dst + n * shape.dst_step + call.outputs.end,
               0.0F);
   }
-  for (std::int64_t i = 0; i < shape.inputs; i += input_chunk) {
-    const std::int64_t count = std::min(input_chunk, shape.inputs - i);
-    std::int64_t o = call.outputs.begin;
-    for (; o + row_block <= call.outputs.end; o += row_block) {
-      dot_samples<row_block>(shape, count, call.src + i, call.weights + o * shape.inputs + i, call.dst + o);
-    }
-    for (; o < call.outputs.end; ++o) {
-      dot_samples<1>(shape, count, call.src + i, call.weights + o * shape.inputs + i, call.dst + o);
+  for (std::int64_t i = 0; i < shape.inputs; i += chunk) {
+    Dots dots{.count = std::min(chunk, shape.inputs - i),
+              .src = call.copy,
+              .src_step = chunk + line_floats,
+              .weights_step = shape.inputs,
+              .dst_step = shape.dst_step};
+    for (std::int64_t n = 0; n < shape.samples; ++n)
+      std::copy_n(call.src + n * shape.src_step + i, dots.count, call.copy + n * dots.src_step);
+    for (std::int64_t o = call.outputs.begin; o < call.outputs.end;) {
+      const std::int64_t rows = o + row_block <= call.outputs.end ? row_block : 1;
+      dots.weights = call.weights + o * shape.inputs + i;
+      dots.ahead = shape.samples > 2 ? rows * shape.inputs : 0;  // long rows need no help
+      dots.dst = call.dst + o;
+      rows == 1 ? dot_samples<1>(dots, shape.samples) : dot_samples<row_block>(dots, shape.samples);
+      o += rows;
     }
   }
-  finish(call);
 }
 
 /// diff_src[n] (+)= sum over R rows of diff_dst[n][r] * weights[r], over `count` inputs.
@@ -137,7 +169,7 @@ void backward_data(const BackwardDataCall& call) {
   constexpr std::int64_t rows = 8;
   const Shape& shape = call.shape;
   const std::int64_t chunk =
-      std::clamp<std::int64_t>(sum_floats / std::max<std::int64_t>(shape.samples, 1), 256, input_chunk);
+      std::clamp<std::int64_t>(sum_floats / std::max<std::int64_t>(shape.samples, 1), 256, widest_chunk);
   for (std::int64_t i = call.inputs.begin; i < call.inputs.end; i += chunk) {
     const std::int64_t count = std::min(chunk, call.inputs.end - i);
     std::int64_t o = 0;
@@ -151,50 +183,6 @@ void backward_data(const BackwardDataCall& call) {
   }
 }
 
-/// diff_weights[r] = sum over samples of diff_dst[n][r] * src[n], over `count` inputs, for R rows.
-template <int R>
-void outer_rows(const BackwardWeightsCall& call, std::int64_t count, const float* src, const float* diff_dst,
-                float* diff_weights) {
-  const Shape& shape = call.shape;
-  shared::for_lanes(count, [&](auto tag, std::int64_t i) HWY_ATTR {
-    hn::Vec<decltype(tag)> sums[R];
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      sums[r] = call.accumulate ? hn::LoadU(tag, diff_weights + r * shape.inputs + i) : hn::Zero(tag);
-    }
-    for (std::int64_t n = 0; n < shape.samples; ++n) {
-      const auto values = hn::LoadU(tag, src + n * shape.src_step + i);
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-        sums[r] = hn::MulAdd(hn::Set(tag, diff_dst[n * shape.dst_step + r]), values, sums[r]);
-      }
-    }
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) hn::StoreU(sums[r], tag, diff_weights + r * shape.inputs + i);
-  });
-}
-
-void backward_weights(const BackwardWeightsCall& call) {
-  constexpr std::int64_t rows = 8;
-  const Shape& shape = call.shape;
-  for (std::int64_t i = 0; i < shape.inputs; i += input_chunk) {
-    const std::int64_t count = std::min(input_chunk, shape.inputs - i);
-    std::int64_t o = call.outputs.begin;
-    for (; o + rows <= call.outputs.end; o += rows) {
-      outer_rows<rows>(call, count, call.src + i, call.diff_dst + o, call.diff_weights + o * shape.inputs + i);
-    }
-    for (; o < call.outputs.end; ++o) {
-      outer_rows<1>(call, count, call.src + i, call.diff_dst + o, call.diff_weights + o * shape.inputs + i);
-    }
-  }
-  if (call.diff_bias == nullptr) return;
-  for (std::int64_t o = call.outputs.begin; o < call.outputs.end; ++o) {
-    float sum = call.accumulate ? call.diff_bias[o] : 0;
-    for (std::int64_t n = 0; n < shape.samples; ++n) sum += call.diff_dst[n * shape.dst_step + o];
-    call.diff_bias[o] = sum;
-  }
-}
-
 }  // namespace orthant::kernels::dense::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -202,12 +190,12 @@ HWY_AFTER_NAMESPACE();
 namespace orthant::kernels::dense {
 
 HWY_EXPORT(forward);
+HWY_EXPORT(finish);
 HWY_EXPORT(backward_data);
-HWY_EXPORT(backward_weights);
 
 void run(const ForwardCall& call) { HWY_DYNAMIC_DISPATCH(forward)(call); }
+void run(const FinishCall& call) { HWY_DYNAMIC_DISPATCH(finish)(call); }
 void run(const BackwardDataCall& call) { HWY_DYNAMIC_DISPATCH(backward_data)(call); }
-void run(const BackwardWeightsCall& call) { HWY_DYNAMIC_DISPATCH(backward_weights)(call); }
 
 }  // namespace orthant::kernels::dense
 #endif

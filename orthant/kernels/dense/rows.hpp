@@ -1,38 +1,39 @@
 #pragma once
 
+#include "orthant/kernels/dense/shape.hpp"
 #include "orthant/model/ops.hpp"
 
-#include <cstdint>
+#include <algorithm>
 
 namespace orthant::kernels::dense {
 
-/// A fully connected layer in memory: rows of `inputs` and of `outputs` floats per sample, weights [outputs][inputs].
-struct Shape {
-  std::int64_t samples = 0;
-  std::int64_t inputs = 0;
-  std::int64_t outputs = 0;
-  std::int64_t src_step = 0;  ///< from sample to sample
-  std::int64_t dst_step = 0;
-};
+/// Inputs of a sample that are multiplied at a time, so that those of all samples stay in the first-level cache.
+inline std::int64_t dot_chunk(std::int64_t samples) {
+  return std::max<std::int64_t>(4096 / std::max<std::int64_t>(samples, 1) / 64, 4) * 64;
+}
+/// Floats for the copies of these, a cache line apart.
+inline std::int64_t dot_floats(std::int64_t samples) { return samples * (dot_chunk(samples) + 16); }
 
-/// A half-open range of inputs or outputs: what one thread does.
-struct Range {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-};
-
-/// dst = activation(src * weights + bias) for a range of outputs; bias may be null.
+/// dst = src * weights for a range of outputs, of few samples: the weights are read once, in place.
 struct ForwardCall {
   Shape shape;
   Range outputs;
-  model::Activation activation;
   const float* src = nullptr;
   const float* weights = nullptr;
+  float* dst = nullptr;
+  float* copy = nullptr;  ///< dot_floats(samples)
+};
+
+/// dst = activation(dst + bias) for some samples (rows) and outputs (columns); bias may be null.
+struct FinishCall {
+  Shape shape;
+  Part part;
+  model::Activation activation;
   const float* bias = nullptr;
   float* dst = nullptr;
 };
 
-/// diff_src = weights' * diff_dst for a range of inputs.
+/// diff_src = weights' * diff_dst for a range of inputs, of few samples: the weights are read once, in place.
 struct BackwardDataCall {
   Shape shape;
   Range inputs;
@@ -41,19 +42,8 @@ struct BackwardDataCall {
   float* diff_src = nullptr;
 };
 
-/// diff_weights = diff_dst * src' and diff_bias (may be null) for a range of outputs, or += with `accumulate`.
-struct BackwardWeightsCall {
-  Shape shape;
-  Range outputs;
-  bool accumulate = false;
-  const float* src = nullptr;
-  const float* diff_dst = nullptr;
-  float* diff_weights = nullptr;
-  float* diff_bias = nullptr;
-};
-
 void run(const ForwardCall& call);
 void run(const BackwardDataCall& call);
-void run(const BackwardWeightsCall& call);
+void run(const FinishCall& call);
 
 }  // namespace orthant::kernels::dense

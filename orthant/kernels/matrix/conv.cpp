@@ -142,8 +142,6 @@ class Product final : public Primitive {
     for (std::int64_t first = 0; first < inner_; first += depth_) {
       TileCall call{.a_row = copies_ ? copy_row() : a_row(), .depth = depth_from(first), .slope = slope_};
       call.c_row = forward_ ? patches_.dst_step : patches_.src_step;
-      call.ahead_row = call.a_row;
-      call.ahead_lines = (call.depth + line_floats - 1) / line_floats;
       call.first = first == 0 && (tap == 0 || !forward_);
       call.last = first + depth_ >= inner_ && (tap + 1 == patches_.taps() || !forward_);
       if (copies_) copy_pixels(memory, pixels, tap, first, copy);
@@ -158,7 +156,7 @@ class Product final : public Primitive {
           call.a = copies_ ? from : memory.a + at.a + first;
           call.c = memory.c + at.c + column;
           from += count * call.a_row;
-          run_line(call, count);
+          multiply_rows(call, count);
         });
       }
     }
@@ -180,18 +178,6 @@ class Product final : public Primitive {
       const float* from = memory.a + offsets(line, pixel, tap).a + first;
       for (std::int64_t i = 0; i < count; ++i, copy += copy_row()) std::copy_n(from + i * a_row(), depth, copy);
     });
-  }
-
-  /// Nearly equal tiles: a short last one would be slow.
-  void run_line(TileCall call, std::int64_t pixels) const {
-    for (std::int64_t count = (pixels + tiles_.most_rows - 1) / tiles_.most_rows; count > 0; --count) {
-      const std::int64_t rows = (pixels + count - 1) / count;
-      call.ahead = call.a + rows * call.a_row;
-      tiles_.rows[static_cast<std::size_t>(rows - 1)](call);
-      call.a += rows * call.a_row;
-      call.c += rows * call.c_row;
-      pixels -= rows;
-    }
   }
 
   Patches patches_;

@@ -21,6 +21,7 @@ struct TileCall {
   bool last = true;
   bool stream = false;           ///< write around the cache; rows of c are whole aligned vectors
   const float* ahead = nullptr;  ///< what the next call reads: one cache line is fetched per k
+  std::int64_t ahead_step = 16;  ///< from line to line of a run
   std::int64_t ahead_row = 0;    ///< from one run of lines to the next
   std::int64_t ahead_lines = 1;  ///< lines of a run
 };
@@ -39,6 +40,17 @@ struct Tiles {
 };
 
 const Tiles& tiles();
+
+/// What some calls fetch ahead, as TileCall says it, instead of the rows of the next one.
+struct Ahead {
+  std::int64_t calls = 0;
+  const float* from = nullptr;
+  std::int64_t next = 0;  ///< from call to call
+  std::int64_t step = 0, row = 0, lines = 1;
+};
+
+/// Multiplies `rows` rows of a, by nearly equal tiles: a short last one would be slow.
+void multiply_rows(TileCall call, std::int64_t rows, Ahead ahead = {});
 
 /// Cuts a matrix [depth][columns] into panels of `panel` columns, zero beyond `columns`: the order that tiles read.
 struct PackCall {

@@ -43,6 +43,32 @@ void to_points(const PatchCall& call) {
   }
 }
 
+#elif HWY_TARGET == HWY_AVX2
+
+/// The first two cells of a tile are one vector, the others a second one, which is mapped together with the first.
+template <class D, class H>
+void to_points(const PatchCall& call) {
+  const Tag tag;
+  alignas(32) static constexpr float signs[] = {-1, -1, -1, -1, 1, 1, 1, 1};
+  const Vector sign = hn::Load(tag, signs);
+  alignas(32) float mapped[D::out * H::out][lanes];
+  for (std::int64_t t = 0; t < call.tiles; ++t) {
+    const std::int64_t cell = t * 2 * narrow_channels;
+    float* const points = call.points + t * tile_floats;
+    map_box<D, H, Identity>([&](int i)
+                                HWY_ATTR { return hn::LoadU(tag, call.rows[static_cast<std::size_t>(i)] + cell); },
+                            [&](int j, Vector x01) HWY_ATTR { hn::Store(x01, tag, mapped[j]); });
+    map_box<D, H, Identity>(
+        [&](int i) HWY_ATTR { return hn::LoadU(tag, call.rows[static_cast<std::size_t>(i)] + cell + lanes); },
+        [&](int j, Vector x23) HWY_ATTR {
+          const Vector x01 = hn::Load(tag, mapped[j]);
+          float* const to = points + j * call.line;
+          hn::Store(hn::MulAdd(sign, hn::ConcatLowerLower(tag, x23, x23), x01), tag, to);
+          hn::Store(hn::Sub(hn::ConcatUpperLower(tag, x01, x23), hn::ConcatUpperUpper(tag, x23, x01)), tag, to + lanes);
+        });
+  }
+}
+
 #else
 
 /// All four points in w of one tile and line.
@@ -90,12 +116,23 @@ void multiply_tiles(const ProductCall& call, const float* points, const float* w
     Vector weight[points_w];
 #pragma GCC unroll 4
     for (int p = 0; p < points_w; ++p) weight[p] = hn::Load(tag, weights + p * lanes);
+    if constexpr (HWY_TARGET == HWY_AVX3) {
 #pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) {
+      for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 4
+        for (int p = 0; p < points_w; ++p) {
+          const Vector value = hn::Set(tag, points[t * tile_floats + p * narrow_channels]);
+          sum[t][p] = hn::MulAdd(value, weight[p], sum[t][p]);
+        }
+      }
+    } else {  // point by point: with few registers a weight is loaded when its turn comes
 #pragma GCC unroll 4
       for (int p = 0; p < points_w; ++p) {
-        const Vector value = hn::Set(tag, points[t * tile_floats + p * narrow_channels]);
-        sum[t][p] = hn::MulAdd(value, weight[p], sum[t][p]);
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t) {
+          const Vector value = hn::Set(tag, points[t * tile_floats + p * narrow_channels]);
+          sum[t][p] = hn::MulAdd(value, weight[p], sum[t][p]);
+        }
       }
     }
   }
@@ -115,8 +152,8 @@ constexpr std::array<TilesFunction, sizeof...(T)> tiles_functions(std::integer_s
   return {&multiply_tiles<T + 1>...};
 }
 
-// Four sums per tile and four weights have to fit into the registers.
-constexpr int product_tiles = HWY_TARGET == HWY_AVX3 ? 6 : 2;
+// Four sums per tile and four weights, or one at a time, have to fit into the registers.
+constexpr int product_tiles = HWY_TARGET == HWY_AVX3 ? 6 : 3;
 
 void multiply(const ProductCall& call) {
   static constexpr auto functions = tiles_functions(std::make_integer_sequence<int, product_tiles>());

@@ -18,6 +18,49 @@ namespace {
 
 constexpr std::int64_t skew = 16;  // floats between points, so that they do not fall into one cache set
 
+/// A block of weights, and the tiles that are transformed for it at a time.
+struct WeightBlock {
+  std::int64_t in = 1, out = 1, tiles = 8;
+};
+
+/// What a multiply-add of vectors costs besides itself, about, in cycles: a transformed vector serves as
+/// many as the other side has channels, and a sum that is read and written as many as there are tiles.
+double extra_cost(const WeightBlock& block) {
+  constexpr double transform = 3, sum = 3;
+  return transform / static_cast<double>(block.in) + transform / static_cast<double>(block.out) +
+         sum / static_cast<double>(block.tiles);
+}
+
+/// How many tiles stay in the cache with the sums of a block, of `point_floats` per point.
+std::int64_t tiles_that_fit(const WeightBlock& block, std::int64_t point_floats, std::int64_t lanes) {
+  return (point_floats - block.in * block.out) / (round_up(block.in, lanes) + block.out);
+}
+
+/// A large block or, if too few tiles fit beside its sums, the cheapest whose sums and tiles stay in the second-level
+/// cache at all points.
+WeightBlock choose_block(std::int64_t in, std::int64_t out, std::int64_t points, std::int64_t lanes) {
+  constexpr std::int64_t widest = 128, most_tiles = 48, least_tiles = 8, enough_tiles = 12;
+  const std::int64_t point_floats =
+      second_level_cache_bytes() / 8 * 7 / static_cast<std::int64_t>(sizeof(float)) / points;
+  WeightBlock large{.in = std::min<std::int64_t>(in, points == 64 ? 64 : widest),
+                    .out = std::min(round_up(out, lanes), round_up(64, lanes))};
+  large.tiles = std::min(tiles_that_fit(large, point_floats, lanes), most_tiles);
+  if (large.tiles >= enough_tiles) return large;
+  const std::int64_t panel = 2 * lanes;  // of the register tiles
+  WeightBlock best{.in = std::min<std::int64_t>(in, 16), .out = std::min(round_up(out, lanes), panel), .tiles = 8};
+  for (std::int64_t ins = ceil_div(in, widest); ceil_div(in, ins) >= std::min<std::int64_t>(in, 16); ++ins) {
+    for (std::int64_t outs = ceil_div(out, widest); outs <= ceil_div(out, panel); ++outs) {
+      WeightBlock block{.in = ceil_div(in, ins),
+                        .out = std::min(round_up(ceil_div(out, outs), panel), round_up(out, lanes))};
+      const std::int64_t fits = tiles_that_fit(block, point_floats, lanes);
+      block.tiles = std::min(fits, most_tiles);
+      if (fits >= least_tiles && extra_cost(block) < extra_cost(best)) best = block;
+    }
+    if (ins >= in) break;
+  }
+  return best;
+}
+
 /// backward_weights: for a block of weights, transformed patches of src and tiles of diff_dst are multiplied point by
 /// point and summed over all tiles, then transformed to taps once.
 class WeightGradient final : public Primitive {
@@ -82,14 +125,13 @@ WeightGradient::WeightGradient(const model::ConvTask& task, int threads)
       points_(tiling_.points()),
       tiles_(direct::weight_tiles()) {
   lanes_ = tiles_.lanes;
-  out_block_ = std::min(round_up(out_, lanes_), round_up(64, lanes_));
-  in_block_ = std::min<std::int64_t>(in_, points_ == 64 ? 64 : 128);
+  const WeightBlock block = choose_block(in_, out_, points_, lanes_);
+  in_block_ = block.in;
+  out_block_ = block.out;
+  block_tiles_ = block.tiles;
   in_blocks_ = ceil_div(in_, in_block_);
   out_blocks_ = ceil_div(out_, out_block_);
   in_row_ = round_up(in_block_, lanes_);
-  const std::int64_t cache_floats = second_level_cache_bytes() / 8 * 7 / static_cast<std::int64_t>(sizeof(float));
-  const std::int64_t fits = cache_floats / points_ - in_block_ * out_block_;
-  block_tiles_ = std::clamp<std::int64_t>(fits / (in_row_ + out_block_), 8, 48);
   in_point_ = block_tiles_ * in_row_ + skew;
   out_point_ = block_tiles_ * out_block_ + skew;
   weights_point_ = in_block_ * out_block_ + skew;
