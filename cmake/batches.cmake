@@ -71,6 +71,8 @@ orthant_batch(data io/crc32c io/large_block generate/organs formats/tfrecord io/
 orthant_batch(train chrome_trace progress scores scores_text validation weights)
 orthant_batch(train loader loop mini_batches open_data prefetch sample_feed sample_stream sample_values slots)
 orthant_batch(train data_options learning_rate run_data run_fields run_file run_text split validation_options)
+orthant_batch(train checkpoint/directory checkpoint/hashed_file checkpoint/manifest checkpoint/own_state checkpoint/restore
+  checkpoint/writer)
 orthant_batch(train delivery evaluator new_samples prediction_files run_directory)
 orthant_batch(engine arena choice_cache choose choose_kernels engine kernel_needs memory parameter_order session shared_memory step_memory task_key)
 orthant_batch(engine contest measuring measuring_time)

@@ -247,6 +247,8 @@ std::span<float> Engine::floats(int buffer) {
   return {reinterpret_cast<float*>(arena_->data() + placement_.offsets[index]), item_count(buffer)};
 }
 
+std::span<const float> Engine::floats(int buffer) const { return const_cast<Engine*>(this)->floats(buffer); }
+
 std::span<std::int32_t> Engine::labels(int buffer) {
   const std::span<float> memory = floats(buffer);
   return {reinterpret_cast<std::int32_t*>(memory.data()), memory.size()};

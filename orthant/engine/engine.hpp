@@ -48,6 +48,7 @@ class Engine {
   [[nodiscard]] std::size_t item_count(int buffer) const;
   /// The memory itself, for samples on their way in and predictions on their way out.
   [[nodiscard]] std::span<float> floats(int buffer);
+  [[nodiscard]] std::span<const float> floats(int buffer) const;
   [[nodiscard]] std::span<std::int32_t> labels(int buffer);
   /// The loss of the last run: one number per term, then their weighted sum.
   [[nodiscard]] std::span<const double> losses() const { return losses_; }
