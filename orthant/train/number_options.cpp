@@ -20,7 +20,7 @@ void read_action(const model::Document& value, const std::string& origin, Number
   }
   const model::Fields fields(value, origin, known);
   numbers.action = NumberOptions::Action::skip;
-  fields.need("skip");
+  static_cast<void>(fields.need("skip"));
   numbers.most_skips = integer_in(fields, "skip", 1, 1, std::numeric_limits<std::int32_t>::max());
 }
 

@@ -1,5 +1,6 @@
 #include "orthant/train/scores_text.hpp"
 
+#include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
 #include "orthant/base/json_fields.hpp"

@@ -17,11 +17,15 @@ StopSignal::StopSignal() {
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, &interrupt_);
   sigaction(SIGTERM, &action, &terminate_);
+  // A launcher may send it several times, to be sure.
+  action.sa_flags = 0;
+  sigaction(SIGUSR1, &action, &user_);
 }
 
 StopSignal::~StopSignal() {
   sigaction(SIGINT, &interrupt_, nullptr);
   sigaction(SIGTERM, &terminate_, nullptr);
+  sigaction(SIGUSR1, &user_, nullptr);
 }
 
 bool StopSignal::asked() const { return stop_asked != 0; }

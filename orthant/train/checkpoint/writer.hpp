@@ -1,8 +1,10 @@
 #pragma once
 
+#include "orthant/base/error.hpp"
 #include "orthant/train/checkpoint/directory.hpp"
 #include "orthant/train/checkpoint/own_state.hpp"
 
+#include <chrono>
 #include <functional>
 #include <future>
 #include <optional>
