@@ -12,6 +12,7 @@ enum class Mark : unsigned {
   watched = 2,  ///< MPI has started, and the ranks watch each other
   spoke = 4,    ///< it printed the error of the job
   leaving = 8,  ///< it ends as it should, or was told to
+  obliging = 16,  ///< it stops in order when SIGUSR1 asks for it
 };
 
 /// Marks this rank, if a command of this machine started it.

@@ -123,7 +123,9 @@ void Supervisor::pass_on_signals() {
     const auto signal = static_cast<int>(info.ssi_signo);
     const bool is_second = ends_job(signal) && signal_ != 0;
     if (ends_job(signal)) signal_ = signal;
-    signal_process(mpirun_.file, signal);
+    // Two seconds after SIGTERM mpirun kills its ranks, whatever they save. SIGUSR1 it only passes on.
+    const bool asks = ends_job(signal) && !is_second && all_oblige();
+    signal_process(mpirun_.file, asks ? SIGUSR1 : signal);
     // Before the ranks run there is nothing to save, and who asks twice does not want to wait.
     if (is_second) set_fuse(milliseconds(500));
     if (is_starting_ && ends_job(signal)) set_fuse(milliseconds(1500));
@@ -210,6 +212,12 @@ bool Supervisor::all_watch() const {
   int watching = 0;
   for (int rank = 0; rank < job_.ranks; ++rank) watching += attendance_.has(rank, Mark::watched) ? 1 : 0;
   return watching >= job_.ranks_here && watching > 0;
+}
+
+bool Supervisor::all_oblige() const {
+  int obliging = 0;
+  for (int rank = 0; rank < job_.ranks; ++rank) obliging += attendance_.has(rank, Mark::obliging) ? 1 : 0;
+  return obliging >= job_.ranks_here && obliging > 0;
 }
 
 bool Supervisor::all_ended() const {

@@ -58,6 +58,7 @@ class Supervisor {
   void check_fuse(Duration tick);
   void set_fuse(Duration time);
   [[nodiscard]] bool all_watch() const;
+  [[nodiscard]] bool all_oblige() const;
   [[nodiscard]] bool all_ended() const;
   /// The first process that ended though nobody told it to.
   [[nodiscard]] const Process* first_lost() const;

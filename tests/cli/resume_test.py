@@ -61,7 +61,8 @@ class Resume(ProgramTest):
     def test_signals_leave_a_checkpoint(self):
         for ranks in (1, 2, 3):
             for number, (name, target) in enumerate([("SIGTERM", "all"), ("SIGINT", "all"), ("SIGUSR1", "all"), ("SIGTERM", "rank"),
-                                                     ("SIGUSR1", "rank"), ("SIGUSR1", "command")]):
+                                                     ("SIGUSR1", "rank"), ("SIGUSR1", "command"), ("SIGTERM", "command"),
+                                                     ("SIGINT", "command")]):
                 if ranks == 1 and target != "command" and number > 2:
                     continue
                 with self.subTest(ranks=ranks, signal=name, target=target), Job({"OMP_NUM_THREADS": "1"}) as job:
