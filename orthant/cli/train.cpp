@@ -52,7 +52,7 @@ void check_start(train::RunFile& run, const train::ResumeOptions& resume) {
   using Kind = train::ResumeOptions::Kind;
   if (resume.kind == Kind::newest || resume.kind == Kind::exact) return;
   if (resume.kind == Kind::automatic && !run.output.empty()) {
-    if (train::checkpoint::Directory(run.output).exists()) return;
+    if (!train::checkpoint::Directory(run.output).steps().empty()) return;
     run.overwrite = run.overwrite || train::may_start_again(run.output);
   }
   train::check_run_directory(run.output, run.overwrite);

@@ -3,6 +3,7 @@
 #include "orthant/data/io/file.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
@@ -52,7 +53,8 @@ void Record::open_tables(bool goes_on, std::int64_t done) {
   metrics_.emplace(directory_.file("metrics.csv"), loss_,
                    rows.empty() ? LineFile::Mode::replace : LineFile::Mode::append);
   losses_.cut(0);
-  for (std::size_t i = 1; i < rows.size(); ++i) losses_.add(loss_of(rows[i]));
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    if (const double loss = loss_of(rows[i]); std::isfinite(loss)) losses_.add(loss);
   if (!validates_) return;
   const std::string path = directory_.file("validation.csv");
   validation_.emplace(path, !rows_of(path).empty());

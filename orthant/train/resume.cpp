@@ -27,6 +27,7 @@ std::optional<Resumed> find_resumed(const ResumeOptions& options, const std::str
                                     comm::Comm& comm) {
   if (options.kind == Kind::none) return std::nullopt;
   const std::string directory = comm::on_root(comm, [&] { return directory_of(options, output, name); });
+  if (directory.empty()) return std::nullopt;
   const checkpoint::Directory checkpoints(directory);
   auto found = checkpoint::find(
       checkpoints, options.kind == Kind::exact ? checkpoint::Choice::exact : checkpoint::Choice::newest_good, comm);
@@ -38,7 +39,7 @@ std::optional<Resumed> find_resumed(const ResumeOptions& options, const std::str
 }
 
 bool may_start_again(const std::string& directory) {
-  return !fs::exists(directory + "/weights.safetensors") && !checkpoint::Directory(directory).exists();
+  return !fs::exists(directory + "/weights.safetensors") && checkpoint::Directory(directory).steps().empty();
 }
 
 }  // namespace orthant::train

@@ -4,6 +4,7 @@
 #include "orthant/base/random.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/comm/version.hpp"
+#include "orthant/data/io/file.hpp"
 #include "orthant/engine/memory.hpp"
 #include "orthant/train/chrome_trace.hpp"
 #include "orthant/train/scores_text.hpp"
@@ -174,6 +175,7 @@ void Training::start(RunDescription begin) {
   });
   directory_ = comm::on_root(at_.comm, [&] { return record_->directory().path(); });
   if (writer_) writer_->set_directory(directory_);
+  if (at_.resumed) restore_best(at_.resumed->found.manifest);
   const std::string warning = comm::on_root(at_.comm, [&] { return space_warning(); });
   summary_.arena_bytes = begin.arena_bytes;
   summary_.store_bytes = feed_->store().bytes;
@@ -201,14 +203,15 @@ void Training::start(RunDescription begin) {
   progress_.emplace(at_.steps, at_.run.network.mini_batch, step_);
 }
 
-/// Runs a step, unless it is left out, and loads the next mini-batch.
+/// Runs a step, unless it is left out.
 void Training::step(std::int64_t step) {
   engine::Engine& engine = at_.session.engine();
   rate_ = rate_at(at_.run.learning_rate, step, at_.steps);
   const kernels::Context context{.step = step, .seed = at_.run.seed, .learning_rate = rate_};
-  const bool runs = std::find(left_out_.begin(), left_out_.end(), step) == left_out_.end();
+  ran_ = std::find(left_out_.begin(), left_out_.end(), step) == left_out_.end();
+  if (!ran_) return;
   if (before_) before_->take(engine);
-  if (runs) has_room(engine, trace_) ? engine.run(context, trace_) : engine.run(context);
+  has_room(engine, trace_) ? engine.run(context, trace_) : engine.run(context);
 }
 
 /// Collective. What ranks have found in the step. The vote is under way while metrics are written and the next
@@ -218,7 +221,7 @@ unsigned Training::vote(std::int64_t step) {
   unsigned mine = 0;
   if (signal_.asked()) mine |= signal_came;
   if (writer_ && writer_->is_busy()) mine |= is_writing;
-  if (at_.session.engine().wrote_non_finite() || !std::isfinite(loss)) mine |= non_finite;
+  if (ran_ && (at_.session.engine().wrote_non_finite() || !std::isfinite(loss))) mine |= non_finite;
   if (record_) {
     const Pace pace{.step_seconds = longest_step_, .checkpoint_seconds = writer_ ? longest_checkpoint_ : 0};
     if (at_.options.stop_at && must_stop(*at_.options.stop_at, std::chrono::system_clock::now(), pace))
@@ -230,7 +233,7 @@ unsigned Training::vote(std::int64_t step) {
   const double seconds = since(step_begin_);
   step_begin_ = Clock::now();
   longest_step_ = std::max(longest_step_, seconds);
-  if (record_) {
+  if (record_ && ran_) {
     record_->metrics().write({step, at_.batches.epoch_of(step), rate_, seconds, at_.session.engine().losses()});
     progress_->update(step, loss);
   }
@@ -264,7 +267,8 @@ void Training::follow(std::int64_t step, unsigned bits) {
 void Training::end(std::int64_t step) {
   step_ = summary_.steps = step;
   summary_.epochs = at_.batches.epoch_of(step);
-  if (record_) record_->losses().add(at_.session.engine().losses().back());
+  const double loss = at_.session.engine().losses().back();
+  if (record_ && ran_ && std::isfinite(loss)) record_->losses().add(loss);
 }
 
 /// Scores the weights and keeps them if they are the best so far.
@@ -289,6 +293,7 @@ void Training::begin_checkpoint() {
 void Training::report(const std::optional<checkpoint::Outcome>& outcome) {
   if (!outcome) return;
   if (outcome->error.empty()) {
+    if (!outcome->note.empty()) say("warning: " + outcome->note);
     ++summary_.checkpoints;
     summary_.checkpoint_step = outcome->step;
     longest_checkpoint_ = summary_.checkpoints == 1 ? outcome->seconds : std::max(longest_checkpoint_, outcome->seconds);
@@ -323,6 +328,21 @@ void Training::refuse_numbers(std::int64_t step) {
                               fmt::format("{}; lower the learning rate, warm up, or check the data", what));
 }
 
+/// Collective. Best weights that were found after a checkpoint, or that are gone, give way to those that it has.
+void Training::restore_best(const checkpoint::Manifest& manifest) const {
+  const bool has_best = std::any_of(manifest.files.begin(), manifest.files.end(),
+                                    [](const checkpoint::File& file) { return file.name == checkpoint::best_name; });
+  if (!has_best || at_.validation == nullptr) return;
+  comm::on_root(at_.comm, [&] {
+    const std::string from = checkpoint::Directory(directory_).of(manifest.state.step) + "/" + checkpoint::best_name;
+    const std::string to = directory_ + "/" + checkpoint::best_name;
+    std::error_code error;
+    std::filesystem::copy_file(from, to + ".part", std::filesystem::copy_options::overwrite_existing, error);
+    if (error) base::fail(Exit::io, "cannot copy '{}' to '{}': {}", from, to, error.message());
+    data::io::put_in_place(to + ".part", to);
+  });
+}
+
 /// Goes back to the newest checkpoint. The step is left out when its turn comes again.
 void Training::roll_back(std::int64_t step, const std::string& why) {
   report(writer_->finish());
@@ -341,6 +361,7 @@ void Training::roll_back(std::int64_t step, const std::string& why) {
   const checkpoint::State& saved = found->manifest.state;
   if (at_.validation != nullptr) at_.validation->restore(saved.validation, saved.best, saved.best_step);
   say(fmt::format("{}; the run goes back to step {} and leaves this one out", why, saved.step));
+  restore_best(found->manifest);
   left_out_.push_back(step);
   ++summary_.skipped_steps;
   step_ = summary_.steps = saved.step;

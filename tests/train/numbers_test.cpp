@@ -17,8 +17,8 @@ using test::expect_error;
 /// Sessions that share no memory, so that each rank has weights of its own.
 void on_ranks(int ranks, const std::function<void(engine::Session&)>& body) {
   test::run_threads(ranks, [&](comm::Comm& comm) {
-    const model::Graph graph = test::small_graph(2);
-    plan::Plan plan = plan::make_plan(graph, {.grid = fmt::format("d{}", ranks)}, ranks);
+    const model::Graph graph = test::small_graph(12);
+    plan::Plan plan = plan::make_plan(graph, {.grid = fmt::format("n{}", ranks)}, ranks);
     plan.exchanges.most_ranks_per_machine = 1;
     engine::Session session(graph, plan, comm, {.lowering = {.optimizer = {.momentum = 0.9}}});
     session.initialise_weights(3);

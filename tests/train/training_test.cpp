@@ -19,10 +19,16 @@ using Kind = ResumeOptions::Kind;
 void expect_exact(model::OptimizerKind kind, const std::string& grid, int ranks) {
   const test::TemporaryDirectory folder;
   RunFile run = test::resumable_run(folder, kind);
-  const Summary whole = train_on(run, grid, ranks);
-  const auto expected = test::shards_of(run.output, run.steps);
-  ASSERT_FALSE(expected.empty());
+  std::vector<std::string> rows;
   for (const std::int64_t step : {1, 2, 3, 6, 11}) {
+    run.checkpoint.every = step;
+    run.overwrite = true;
+    const Summary whole = train_on(run, grid, ranks);
+    const auto expected = test::shards_of(run.output, run.steps);
+    ASSERT_FALSE(expected.empty());
+    // Checkpoints change nothing.
+    if (rows.empty()) rows = test::rows_of(run.output);
+    EXPECT_EQ(test::rows_of(run.output), rows);
     RunFile again = run;
     again.output = test::copy_up_to(folder, run.output, step, "again");
     const Summary rest = train_on(again, grid, ranks, {.kind = Kind::exact});
@@ -50,6 +56,7 @@ TEST(Training, ResumesBitForBit) {
 TEST(Training, GoesOnWithAnyPlan) {
   const test::TemporaryDirectory folder;
   RunFile run = test::resumable_run(folder, model::OptimizerKind::adam);
+  run.checkpoint.every = 6;
   const Summary whole = train_on(run, "n1", 1);
   for (const auto& [grid, ranks] : {std::pair("n2", 2), {"d2", 2}, {"f3", 3}, {"n2d2", 4}, {"n4", 4}, {"d2h2", 4}}) {
     RunFile again = run;
@@ -68,6 +75,7 @@ TEST(Training, SkipsDamagedCheckpointsAndSaysWhy) {
   const test::TemporaryDirectory folder;
   RunFile run = test::resumable_run(folder, model::OptimizerKind::adam);
   run.steps = 4;
+  run.checkpoint.every = 3;
   const Summary whole = train_on(run, "n1", 1);
   const std::string file = Directory(run.output).of(4) + "/shard-00000.safetensors";
   std::string bytes = data::io::read_text(file);

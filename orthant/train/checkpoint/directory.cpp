@@ -79,11 +79,6 @@ void sync_directory(const std::string& path) {
 
 std::string Directory::of(std::int64_t step) const { return fmt::format("{}/{}{}", path_, prefix, step); }
 
-bool Directory::exists() const {
-  std::error_code error;
-  return fs::is_directory(path_, error);
-}
-
 std::vector<std::int64_t> Directory::steps() const {
   std::vector<std::int64_t> steps;
   for (const std::string& name : names_in(path_))

@@ -25,7 +25,6 @@ class Directory {
   [[nodiscard]] std::vector<std::int64_t> steps() const;
   /// What was not finished, or was about to be removed.
   [[nodiscard]] std::vector<std::string> remains() const;
-  [[nodiscard]] bool exists() const;
 
   /// Any rank may call it: makes the directory in which files of a checkpoint are written.
   void begin(std::int64_t step) const;

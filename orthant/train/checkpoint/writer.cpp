@@ -20,8 +20,6 @@ using Clock = std::chrono::steady_clock;
 using base::Exit;
 using base::fail;
 
-constexpr const char* best_name = "best.safetensors";
-
 double seconds_from(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// Gives a file a second name. Its contents stay as they are when another file takes the first name.
@@ -121,7 +119,12 @@ void Writer::collect() {
     directory_.commit(manifest);
     // Only what can be read again replaces older ones.
     static_cast<void>(directory_.read(state_.step));
-    directory_.keep(keep_);
+    try {
+      directory_.keep(keep_);
+    } catch (const base::Error& error) {
+      // The new one is complete all the same.
+      return std::string(error.what());
+    }
     return std::string();
   });
 }
@@ -131,7 +134,7 @@ Outcome Writer::end() {
   comm::agree_on(session_.comm(), {result.code, result.error});
   stage_ = Stage::idle;
   written_seconds_ += seconds_from(begin_);
-  return {.step = state_.step, .error = "", .code = Exit::done, .seconds = seconds_from(begin_)};
+  return {.step = state_.step, .error = "", .note = result.text, .code = Exit::done, .seconds = seconds_from(begin_)};
 }
 
 std::optional<Outcome> Writer::advance() {
@@ -150,7 +153,7 @@ std::optional<Outcome> Writer::advance() {
         // It is not taken for a checkpoint, and the next run tries again.
       }
     }
-    return Outcome{.step = state_.step, .error = error.what(), .code = error.code(), .seconds = seconds_from(begin_)};
+    return Outcome{.step = state_.step, .error = error.what(), .note = "", .code = error.code(), .seconds = seconds_from(begin_)};
   }
 }
 

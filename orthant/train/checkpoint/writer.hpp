@@ -16,9 +16,13 @@ namespace orthant::train::checkpoint {
 struct Outcome {
   std::int64_t step = 0;
   std::string error;  ///< empty: it is complete
+  std::string note;   ///< on rank 0: what went wrong afterwards
   base::Exit code = base::Exit::done;
   double seconds = 0;  ///< from the copy to the end
 };
+
+/// The name of the best weights in a checkpoint.
+inline constexpr const char* best_name = "best.safetensors";
 
 /// Writes checkpoints of a run while it goes on: each rank its own pieces from a copy, in a thread; when all have,
 /// rank 0 writes the manifest, in a thread, too. All ranks make the same calls at the same step, and learn from a vote
