@@ -183,7 +183,8 @@ void run_train(const TrainArguments& arguments, comm::Comm& comm) {
     throw comm::CollectiveError(
         base::Exit::stopped,
         fmt::format("{} after step {}; the weights are in '{}'{}", stop_text(summary.stopped), summary.steps,
-                    summary.weights, has_checkpoint ? "; go on with --resume" : ", but there is no checkpoint of them"));
+                    summary.weights,
+                    has_checkpoint ? "; go on with --resume" : ", but there is no checkpoint of them"));
   }
 }
 

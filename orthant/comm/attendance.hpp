@@ -8,10 +8,10 @@ namespace orthant::comm {
 
 /// What a rank tells the command that started it.
 enum class Mark : unsigned {
-  began = 1,    ///< it runs
-  watched = 2,  ///< MPI has started, and the ranks watch each other
-  spoke = 4,    ///< it printed the error of the job
-  leaving = 8,  ///< it ends as it should, or was told to
+  began = 1,      ///< it runs
+  watched = 2,    ///< MPI has started, and the ranks watch each other
+  spoke = 4,      ///< it printed the error of the job
+  leaving = 8,    ///< it ends as it should, or was told to
   obliging = 16,  ///< it stops in order when SIGUSR1 asks for it
 };
 

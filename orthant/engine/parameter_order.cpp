@@ -108,11 +108,12 @@ KernelOrder::KernelOrder(const model::Graph& graph, const model::Parameter& para
   conv_ = groups > 0;
   rows_per_group_ = std::max<std::int64_t>(groups > 1 ? parameter.extents[0] / groups : rows, 1);
   using Kind = Axis::Kind;
-  order_ = conv_ ? std::array<Axis, 4>{{{Kind::group, rows / rows_per_group_},
-                                        {Kind::tap, taps_},
-                                        {Kind::column, columns},
-                                        {Kind::row, rows_per_group_}}}
-                 : std::array<Axis, 4>{{{Kind::group, 1}, {Kind::row, rows}, {Kind::column, columns}, {Kind::tap, taps_}}};
+  order_ =
+      conv_ ? std::array<Axis, 4>{{{Kind::group, rows / rows_per_group_},
+                                   {Kind::tap, taps_},
+                                   {Kind::column, columns},
+                                   {Kind::row, rows_per_group_}}}
+            : std::array<Axis, 4>{{{Kind::group, 1}, {Kind::row, rows}, {Kind::column, columns}, {Kind::tap, taps_}}};
 }
 
 /// A run of items as blocks of indices: from the slowest axis on, the indices that are there as a whole, and before and

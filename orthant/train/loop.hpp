@@ -32,11 +32,11 @@ struct Summary {
   /// By a signal or because time is up; the weights are those of the last step.
   enum class Stop { none, by_signal, by_time };
   Stop stopped = Stop::none;
-  std::int64_t resumed_step = -1;     ///< the step after which the run went on; -1: it began
-  std::int64_t checkpoints = 0;       ///< that were written
-  std::int64_t checkpoint_step = -1;  ///< of the newest; -1: there is none
+  std::int64_t resumed_step = -1;                              ///< the step after which the run went on; -1: it began
+  std::int64_t checkpoints = 0;                                ///< that were written
+  std::int64_t checkpoint_step = -1;                           ///< of the newest; -1: there is none
   double checkpoint_seconds = 0, checkpoint_wait_seconds = 0;  ///< to write them; and in which training waited for it
-  std::int64_t skipped_steps = 0;     ///< whose numbers were not finite
+  std::int64_t skipped_steps = 0;                              ///< whose numbers were not finite
 };
 
 /// What is known before the first step.

@@ -15,7 +15,8 @@ namespace {
 using base::Exit;
 
 const float* first_non_finite(std::span<const float> items) {
-  const auto* found = std::find_if(items.data(), items.data() + items.size(), [](float x) { return !std::isfinite(x); });
+  const auto* found =
+      std::find_if(items.data(), items.data() + items.size(), [](float x) { return !std::isfinite(x); });
   return found == items.data() + items.size() ? nullptr : found;
 }
 
@@ -82,14 +83,16 @@ void check_replicas(const engine::Session& session, std::int64_t step) {
   comm::Comm& comm = session.comm();
   if (comm.size() == 1) return;
   const std::vector<std::size_t> first = first_shards(session);
-  std::vector<std::int64_t> least(first.back(), std::numeric_limits<std::int64_t>::max()), most(first.back(), -1), mine(first.back(), -1);
+  std::vector<std::int64_t> least(first.back(), std::numeric_limits<std::int64_t>::max()), most(first.back(), -1),
+      mine(first.back(), -1);
   const auto& parameters = session.schedule().parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const schedule::ParameterBuffers& entry = parameters[i];
     if (entry.value < 0 || !is_replicated(session, entry)) continue;
     const std::vector<int> speakers = speakers_of(session.plan(), session.graph(), entry.parameter.node);
     // The shard is that of its first holder.
-    const auto shard = static_cast<std::size_t>(std::find(speakers.begin(), speakers.end(), entry.holders.front()) - speakers.begin());
+    const auto shard =
+        static_cast<std::size_t>(std::find(speakers.begin(), speakers.end(), entry.holders.front()) - speakers.begin());
     if (shard == speakers.size()) continue;
     const std::size_t place = first[i] + shard;
     mine[place] = least[place] = most[place] = data::io::crc32c(std::as_bytes(session.engine().floats(entry.value)));
@@ -117,8 +120,8 @@ void check_replicas(const engine::Session& session, std::int64_t step) {
           fmt::format("after step {} '{}' is not the same on all ranks that hold it: {} {} {}; check the memory of "
                       "{} machine{}, and go on with --resume",
                       step, parameters[i].parameter.name, ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "),
-                      count == 1 ? "differ from each other" : "differ from the others", ranks.size() == 1 ? "its" : "their",
-                      ranks.size() == 1 ? "" : "s"));
+                      count == 1 ? "differ from each other" : "differ from the others",
+                      ranks.size() == 1 ? "its" : "their", ranks.size() == 1 ? "" : "s"));
     }
   }
 }

@@ -10,8 +10,8 @@ namespace orthant::train {
 /// Collective. Throws CollectiveError (87) that names tensor and rank if a weight or a running statistic is not finite.
 void check_finite_weights(const engine::Session& session);
 
-/// Collective. Where numbers that are not finite are, after a step that has made some: "rank 1 has nan in 'conv1.weight'";
-/// empty if no weight, running statistic or number of the optimizer is.
+/// Collective. Where numbers that are not finite are, after a step that has made some: "rank 1 has nan in
+/// 'conv1.weight'"; empty if no weight, running statistic or number of the optimizer is.
 std::string non_finite_text(const engine::Session& session);
 
 /// Collective. Compares what several ranks hold of the same weights by its checksums. Throws CollectiveError (76) that

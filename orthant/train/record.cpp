@@ -19,9 +19,7 @@ double loss_of(const std::string& row) {
 
 }  // namespace
 
-void LossRecord::cut(std::int64_t steps) {
-  losses_.resize(std::min(losses_.size(), static_cast<std::size_t>(steps)));
-}
+void LossRecord::cut(std::int64_t steps) { losses_.resize(std::min(losses_.size(), static_cast<std::size_t>(steps))); }
 
 LossRecord::Means LossRecord::means() const {
   Means means;
@@ -36,9 +34,8 @@ LossRecord::Means LossRecord::means() const {
 }
 
 Record::Record(const Contents& contents)
-    : directory_(contents.resumed.empty()
-                     ? RunDirectory(contents.run.output, contents.name, contents.run.overwrite)
-                     : RunDirectory(contents.resumed)),
+    : directory_(contents.resumed.empty() ? RunDirectory(contents.run.output, contents.name, contents.run.overwrite)
+                                          : RunDirectory(contents.resumed)),
       loss_(contents.loss),
       validates_(contents.validates),
       log_(directory_.file("log.txt"), contents.resumed.empty() ? LineFile::Mode::replace : LineFile::Mode::append) {
@@ -48,7 +45,9 @@ Record::Record(const Contents& contents)
 }
 
 void Record::open_tables(bool goes_on, std::int64_t done) {
-  const auto rows_of = [&](const std::string& path) { return goes_on ? cut_table(path, done) : std::vector<std::string>{}; };
+  const auto rows_of = [&](const std::string& path) {
+    return goes_on ? cut_table(path, done) : std::vector<std::string>{};
+  };
   const std::vector<std::string> rows = rows_of(directory_.file("metrics.csv"));
   metrics_.emplace(directory_.file("metrics.csv"), loss_,
                    rows.empty() ? LineFile::Mode::replace : LineFile::Mode::append);

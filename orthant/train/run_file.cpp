@@ -78,10 +78,11 @@ void read_length(const Fields& fields, RunFile& run) {
 }  // namespace
 
 RunFile read_run(const Document& document, const std::string& origin) {
-  static const Words known{"model",     "input",         "settings",   "mini_batch", "epochs",  "steps",
-                           "optimizer", "learning_rate", "data",       "seed",       "threads", "weights",
-                           "output",    "overwrite",     "save_every", "validation", "checkpoint", "on_checkpoint_error",
-                           "on_non_finite", "compare_every"};
+  static const Words known{
+      "model",         "input",         "settings",   "mini_batch", "epochs",     "steps",
+      "optimizer",     "learning_rate", "data",       "seed",       "threads",    "weights",
+      "output",        "overwrite",     "save_every", "validation", "checkpoint", "on_checkpoint_error",
+      "on_non_finite", "compare_every"};
   const Fields fields(document, origin, known);
   RunFile run;
   run.model = fields.word("model");

@@ -5,8 +5,8 @@
 #include "orthant/model/task.hpp"
 #include "orthant/train/checkpoint/options.hpp"
 #include "orthant/train/data_options.hpp"
-#include "orthant/train/number_options.hpp"
 #include "orthant/train/learning_rate.hpp"
+#include "orthant/train/number_options.hpp"
 #include "orthant/train/validation_options.hpp"
 
 #include <cstdint>

@@ -72,7 +72,8 @@ Scores scores_from_json(const Json& json, const std::string& origin) {
   scores.accuracy = fields.real("accuracy", 0, 1);
   scores.mean_dice = fields.real("mean_dice", 0, 1);
   for (const Json& item : fields.list("dice")) {
-    if (!item.is_null() && !item.is_number()) base::fail(base::Exit::bad_data, "{}: 'dice' holds {}", origin, item.dump());
+    if (!item.is_null() && !item.is_number())
+      base::fail(base::Exit::bad_data, "{}: 'dice' holds {}", origin, item.dump());
     scores.dice.push_back(item.is_null() ? std::nullopt : std::optional(item.get<double>()));
   }
   return scores;

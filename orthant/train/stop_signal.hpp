@@ -4,8 +4,8 @@
 
 namespace orthant::train {
 
-/// While it lives, SIGINT, SIGTERM and SIGUSR1 ask for a stop after the current step instead of ending the process. A second
-/// SIGINT or SIGTERM ends it.
+/// While it lives, SIGINT, SIGTERM and SIGUSR1 ask for a stop after the current step instead of ending the process. A
+/// second SIGINT or SIGTERM ends it.
 class StopSignal {
  public:
   StopSignal();

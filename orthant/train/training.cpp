@@ -129,11 +129,11 @@ std::string Training::space_warning() const {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(directory_, error);
   if (error || space.capacity == 0 || static_cast<std::int64_t>(space.available) >= needed) return "";
-  const std::string text =
-      fmt::format("checkpoints need {:.3f} GB ({} of {:.3f} GB) but '{}' has {:.3f} GB left; free some, lower "
-                  "checkpoint.keep, or choose another output",
-                  static_cast<double>(needed) * 1e-9, at_.run.checkpoint.keep + 1,
-                  static_cast<double>(writer_->bytes()) * 1e-9, directory_, static_cast<double>(space.available) * 1e-9);
+  const std::string text = fmt::format(
+      "checkpoints need {:.3f} GB ({} of {:.3f} GB) but '{}' has {:.3f} GB left; free some, lower "
+      "checkpoint.keep, or choose another output",
+      static_cast<double>(needed) * 1e-9, at_.run.checkpoint.keep + 1, static_cast<double>(writer_->bytes()) * 1e-9,
+      directory_, static_cast<double>(space.available) * 1e-9);
   if (at_.run.checkpoint.aborts_on_error) throw base::Error(Exit::io, text);
   return text;
 }
@@ -194,8 +194,8 @@ void Training::start(RunDescription begin) {
   if (at_.resumed) {
     for (const checkpoint::Skipped& one : at_.resumed->found.skipped)
       begin.notes.push_back(fmt::format("skipped '{}': {}; it is now '{}.damaged'", one.path, one.reason, one.path));
-    begin.notes.push_back(fmt::format("goes on after step {}, from '{}'", step_,
-                                      checkpoint::Directory(directory_).of(step_)));
+    begin.notes.push_back(
+        fmt::format("goes on after step {}, from '{}'", step_, checkpoint::Directory(directory_).of(step_)));
   }
   if (!warning.empty()) begin.notes.push_back("warning: " + warning);
   for (const std::string& note : begin.notes) record_->note(note);
@@ -296,7 +296,8 @@ void Training::report(const std::optional<checkpoint::Outcome>& outcome) {
     if (!outcome->note.empty()) say("warning: " + outcome->note);
     ++summary_.checkpoints;
     summary_.checkpoint_step = outcome->step;
-    longest_checkpoint_ = summary_.checkpoints == 1 ? outcome->seconds : std::max(longest_checkpoint_, outcome->seconds);
+    longest_checkpoint_ =
+        summary_.checkpoints == 1 ? outcome->seconds : std::max(longest_checkpoint_, outcome->seconds);
     if (record_) record_->note(fmt::format("checkpoint of step {} in {:.3f} s", outcome->step, outcome->seconds));
     return;
   }
@@ -346,18 +347,16 @@ void Training::restore_best(const checkpoint::Manifest& manifest) const {
 /// Goes back to the newest checkpoint. The step is left out when its turn comes again.
 void Training::roll_back(std::int64_t step, const std::string& why) {
   report(writer_->finish());
-  const auto found =
-      checkpoint::find(checkpoint::Directory(directory_), checkpoint::Choice::newest_good, at_.comm);
+  const auto found = checkpoint::find(checkpoint::Directory(directory_), checkpoint::Choice::newest_good, at_.comm);
   if (!found || ++rollbacks_ > most_rollbacks) {
-    throw comm::CollectiveError(
-        Exit::non_finite, fmt::format("{}; {}; lower the learning rate, warm up, or check the data", why,
-                                      found ? fmt::format("the run went back {} times already", most_rollbacks)
-                                            : std::string("there is no checkpoint to go back to")));
+    throw comm::CollectiveError(Exit::non_finite,
+                                fmt::format("{}; {}; lower the learning rate, warm up, or check the data", why,
+                                            found ? fmt::format("the run went back {} times already", most_rollbacks)
+                                                  : std::string("there is no checkpoint to go back to")));
   }
   at_.comm.barrier();
-  comm::agree(at_.comm, [&] {
-    load(at_.session, at_.run.optimizer, checkpoint::Directory(directory_), found->manifest);
-  });
+  comm::agree(at_.comm,
+              [&] { load(at_.session, at_.run.optimizer, checkpoint::Directory(directory_), found->manifest); });
   const checkpoint::State& saved = found->manifest.state;
   if (at_.validation != nullptr) at_.validation->restore(saved.validation, saved.best, saved.best_step);
   say(fmt::format("{}; the run goes back to step {} and leaves this one out", why, saved.step));

@@ -74,7 +74,7 @@ class Training {
   double longest_step_ = 0, longest_checkpoint_ = 0;  ///< seconds
   double rate_ = 0;
   bool is_checkpoint_due_ = false, stops_ = false;
-  bool ran_ = false;  ///< the last step, which was not left out
+  bool ran_ = false;       ///< the last step, which was not left out
   std::int64_t step_ = 0;  ///< the last one whose update has been kept, or left out for good
   std::int64_t skips_in_row_ = 0, rollbacks_ = 0;
   std::vector<std::int64_t> left_out_;

@@ -30,7 +30,8 @@ std::string path_of(int file) {
 void note(const std::string& line) {
   const char* name = std::getenv("ORTHANT_TEST_CALLS");
   if (name == nullptr) return;
-  static const int file = next<int (*)(const char*, int, ...)>("open")(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  static const int file =
+      next<int (*)(const char*, int, ...)>("open")(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   static_cast<void>(next<ssize_t (*)(int, const void*, std::size_t)>("write")(file, line.data(), line.size()));
 }
 

@@ -18,8 +18,9 @@ struct Cut {
   const char* grid;
   int ranks;
 };
-constexpr std::array cuts{Cut{"n1", 1},   Cut{"n2", 2}, Cut{"d2", 2},   Cut{"f2", 2},   Cut{"p2", 2}, Cut{"f3", 3},
-                          Cut{"n2d2", 4}, Cut{"n4", 4}, Cut{"d2h2", 4}, Cut{"n2f2", 4}, Cut{"n2f3", 6}, Cut{"n2d2h2", 8}};
+constexpr std::array cuts{Cut{"n1", 1},   Cut{"n2", 2},   Cut{"d2", 2},   Cut{"f2", 2},
+                          Cut{"p2", 2},   Cut{"f3", 3},   Cut{"n2d2", 4}, Cut{"n4", 4},
+                          Cut{"d2h2", 4}, Cut{"n2f2", 4}, Cut{"n2f3", 6}, Cut{"n2d2h2", 8}};
 
 /// Runs `body` on sessions of a plan, whose weights are unset.
 void on_ranks(const model::Graph& graph, const Cut& cut, const std::function<void(engine::Session&)>& body) {
@@ -62,7 +63,8 @@ void fill(engine::Session& session, std::uint64_t seed) {
       values(1 + s);
       const auto first = static_cast<std::size_t>(entry.state[s].offset_bytes) / sizeof(float);
       engine::to_kernel_order(session.graph(), entry.parameter, entry.shard, entry.updated, whole,
-                              session.engine().floats(entry.state[s].buffer)
+                              session.engine()
+                                  .floats(entry.state[s].buffer)
                                   .subspan(first, static_cast<std::size_t>(entry.updated.hi - entry.updated.lo)));
     }
   }
@@ -76,9 +78,10 @@ std::vector<float> contents(engine::Session& session) {
     const std::span<float> values = session.engine().floats(entry.value);
     all.insert(all.end(), values.begin(), values.end());
     for (const schedule::Piece& piece : entry.state) {
-      const auto items = session.engine().floats(piece.buffer).subspan(
-          static_cast<std::size_t>(piece.offset_bytes) / sizeof(float),
-          static_cast<std::size_t>(entry.updated.hi - entry.updated.lo));
+      const auto items = session.engine()
+                             .floats(piece.buffer)
+                             .subspan(static_cast<std::size_t>(piece.offset_bytes) / sizeof(float),
+                                      static_cast<std::size_t>(entry.updated.hi - entry.updated.lo));
       all.insert(all.end(), items.begin(), items.end());
     }
   }
@@ -203,22 +206,38 @@ void expect_refused(const std::string& text, const std::function<void(Manifest&)
 TEST_F(Damaged, ManifestsThatMakeNoSenseAreRefused) {
   const Manifest good = Directory(folder_.file(".")).read(2);
   EXPECT_EQ(to_json(from_json(to_json(good), "m")), to_json(good));
-  const auto piece = [](Manifest& manifest) -> Piece& { return manifest.tensors.at("conv1.weight").parts.at("value").at(0); };
-  expect_refused("overlap", [](Manifest& m) {
-    auto& pieces = m.tensors.at("conv1.weight").parts.at("value");
-    pieces.push_back(pieces.front());
-  }, good);
-  expect_refused("items", [](Manifest& m) { m.tensors.at("conv1.weight").parts.at("value").pop_back(); }, good);
-  expect_refused("is outside of the tensor", [&](Manifest& m) { piece(m).box.first.hi += 1000; }, good);
-  expect_refused("ends after the", [&](Manifest& m) { piece(m).offset = std::int64_t{1} << 62; }, good);
-  expect_refused("is in file", [&](Manifest& m) { piece(m).file = 77; }, good);
-  expect_refused("is no name for a file", [](Manifest& m) { m.files[0].name = "../../etc"; }, good);
-  expect_refused("blocks cannot make up", [](Manifest& m) { m.files[0].bytes = std::int64_t{1} << 60; }, good);
-  expect_refused("its extents make no sense", [](Manifest& m) { m.tensors.at("conv1.weight").extents = {}; }, good);
-  expect_refused("overflows 64 bits", [](Manifest& m) {
-    m.tensors.at("conv1.weight").extents = {std::int64_t{1} << 40, std::int64_t{1} << 40};
-  }, good);
-  expect_refused("it has no value", [](Manifest& m) { m.tensors.at("conv1.weight").parts.erase("value"); }, good);
+  const auto piece = [](Manifest& manifest) -> Piece& {
+    return manifest.tensors.at("conv1.weight").parts.at("value").at(0);
+  };
+  expect_refused(
+      "overlap",
+      [](Manifest& m) {
+        auto& pieces = m.tensors.at("conv1.weight").parts.at("value");
+        pieces.push_back(pieces.front());
+      },
+      good);
+  expect_refused(
+      "items", [](Manifest& m) { m.tensors.at("conv1.weight").parts.at("value").pop_back(); }, good);
+  expect_refused(
+      "is outside of the tensor", [&](Manifest& m) { piece(m).box.first.hi += 1000; }, good);
+  expect_refused(
+      "ends after the", [&](Manifest& m) { piece(m).offset = std::int64_t{1} << 62; }, good);
+  expect_refused(
+      "is in file", [&](Manifest& m) { piece(m).file = 77; }, good);
+  expect_refused(
+      "is no name for a file", [](Manifest& m) { m.files[0].name = "../../etc"; }, good);
+  expect_refused(
+      "blocks cannot make up", [](Manifest& m) { m.files[0].bytes = std::int64_t{1} << 60; }, good);
+  expect_refused(
+      "its extents make no sense", [](Manifest& m) { m.tensors.at("conv1.weight").extents = {}; }, good);
+  expect_refused(
+      "overflows 64 bits",
+      [](Manifest& m) {
+        m.tensors.at("conv1.weight").extents = {std::int64_t{1} << 40, std::int64_t{1} << 40};
+      },
+      good);
+  expect_refused(
+      "it has no value", [](Manifest& m) { m.tensors.at("conv1.weight").parts.erase("value"); }, good);
 }
 
 TEST(Restore, NothingIsSavedThatIsNotFinite) {

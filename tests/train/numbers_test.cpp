@@ -42,12 +42,13 @@ TEST(Numbers, EqualReplicasAreEqual) {
 TEST(Numbers, AFlippedBitIsFound) {
   for (std::size_t parameter = 0; parameter < 7; ++parameter) {
     const std::string name = model::parameters(test::small_graph(2)).at(parameter).name;
-    expect_error(Exit::disagreement, "after step 50 '" + name + "' is not the same on all ranks that hold it: rank 2 ", [&] {
-      on_ranks(4, [&](engine::Session& session) {
-        if (session.comm().rank() == 2) flip(session, parameter, 5, static_cast<unsigned>(parameter));
-        check_replicas(session, 50);
-      });
-    });
+    expect_error(Exit::disagreement, "after step 50 '" + name + "' is not the same on all ranks that hold it: rank 2 ",
+                 [&] {
+                   on_ranks(4, [&](engine::Session& session) {
+                     if (session.comm().rank() == 2) flip(session, parameter, 5, static_cast<unsigned>(parameter));
+                     check_replicas(session, 50);
+                   });
+                 });
   }
   expect_error(Exit::disagreement, "ranks 0, 1 differ from each other", [] {
     on_ranks(2, [](engine::Session& session) {

@@ -87,7 +87,8 @@ inline std::vector<std::string> rows_of(const std::string& directory) {
 /// All files of a checkpoint but the manifest.
 inline std::map<std::string, std::string> shards_of(const std::string& directory, std::int64_t step) {
   std::map<std::string, std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("{}/checkpoints/step-{}", directory, step))) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(fmt::format("{}/checkpoints/step-{}", directory, step))) {
     if (entry.path().extension() == ".safetensors")
       files[entry.path().filename().string()] = data::io::read_text(entry.path().string());
   }

@@ -84,7 +84,8 @@ TEST(Training, SkipsDamagedCheckpointsAndSaysWhy) {
 
   expect_error(Exit::bad_data, "is damaged: bytes 0 to", [&] { train_on(run, "n1", 1, {.kind = Kind::exact}); });
   std::vector<std::string> notes;
-  TrainOptions options{.name = "x", .started = [&](const RunDescription& begin) { notes = begin.notes; },
+  TrainOptions options{.name = "x",
+                       .started = [&](const RunDescription& begin) { notes = begin.notes; },
                        .resume = {.kind = Kind::newest}};
   const Summary rest = train(run, test::alone(), options);
 

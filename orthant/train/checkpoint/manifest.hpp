@@ -20,7 +20,7 @@ struct State {
   std::int64_t samples = 0, mini_batch = 0;  ///< of an epoch; step x mini-batch is the place in the stream of samples
   std::uint64_t seed = 0;
   std::string optimizer;
-  double learning_rate = 0;              ///< of the last step
+  double learning_rate = 0;  ///< of the last step
   std::optional<Scores> validation, best;
   std::int64_t best_step = 0;
   std::vector<std::int64_t> left_out;  ///< steps whose update was dropped because of numbers that are not finite

@@ -100,11 +100,9 @@ std::span<const float> OwnState::memory(const Source& source) const {
 }
 
 std::string OwnState::header(const State& state) const {
-  base::Json header{{"__metadata__",
-                     {{"format", "pt"},
-                      {"network", state.network},
-                      {"run", state.run},
-                      {"step", fmt::format("{}", state.step)}}}};
+  base::Json header{
+      {"__metadata__",
+       {{"format", "pt"}, {"network", state.network}, {"run", state.run}, {"step", fmt::format("{}", state.step)}}}};
   std::int64_t at = 0;
   for (const Source& source : sources_) {
     for (const engine::KernelOrder::Part& part : source.parts) {

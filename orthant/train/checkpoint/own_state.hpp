@@ -37,9 +37,9 @@ class OwnState {
     std::string tensor, part;
     const model::Parameter* parameter = nullptr;
     int buffer = -1;
-    std::size_t first = 0;     ///< item of the buffer
-    tensor::Range items;       ///< of the shard
-    std::size_t offset = 0;    ///< in the copy
+    std::size_t first = 0;   ///< item of the buffer
+    tensor::Range items;     ///< of the shard
+    std::size_t offset = 0;  ///< in the copy
     engine::KernelOrder order;
     std::vector<engine::KernelOrder::Part> parts;
   };

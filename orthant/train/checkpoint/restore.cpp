@@ -28,9 +28,7 @@ plan::Plan without_kernels(plan::Plan plan) {
 
 /// Throws Error if a step's checkpoint is not whole. Each rank verifies some of the files.
 Manifest verified(const Directory& directory, std::int64_t step, comm::Comm& comm) {
-  const std::string text = comm::on_root(comm, [&] {
-    return to_json(directory.read(step));
-  });
+  const std::string text = comm::on_root(comm, [&] { return to_json(directory.read(step)); });
   Manifest manifest = comm::agree(comm, [&] { return from_json(text, "'" + directory.of(step) + "'"); });
   comm::agree(comm, [&] {
     for (std::size_t i = 0; i < manifest.files.size(); ++i) {
@@ -102,8 +100,9 @@ void check_tensors_of(const Manifest& manifest, const schedule::Schedule& schedu
     }
     for (const std::string& state : states) {
       if (entry.parameter.trainable && !found->second.parts.contains(state))
-        fail(Exit::bad_data, "'{}' has no '{}' of '{}', which the optimizer needs; resume with the optimizer of the run",
-             path, state, name);
+        fail(Exit::bad_data,
+             "'{}' has no '{}' of '{}', which the optimizer needs; resume with the optimizer of the run", path, state,
+             name);
     }
   }
   if (manifest.tensors.size() != schedule.parameters.size())
@@ -162,7 +161,8 @@ std::optional<Found> find(const Directory& directory, Choice choice, comm::Comm&
   }
   std::string reasons;
   for (const Skipped& one : found.skipped) reasons += "; " + one.reason;
-  throw comm::CollectiveError(Exit::bad_data, fmt::format("no checkpoint in '{}' can be used{}", directory.path(), reasons));
+  throw comm::CollectiveError(Exit::bad_data,
+                              fmt::format("no checkpoint in '{}' can be used{}", directory.path(), reasons));
 }
 
 void check_fits(const State& checkpoint, const State& run, Choice choice) {

@@ -21,8 +21,8 @@ struct Found {
   std::vector<Skipped> skipped;
 };
 
-/// Collective. The newest checkpoint whose every byte is as it was written; ranks share the files to be read. Nothing if
-/// there is no checkpoint at all. Throws CollectiveError if there are some but none is good or, with `exact`, if the
+/// Collective. The newest checkpoint whose every byte is as it was written; ranks share the files to be read. Nothing
+/// if there is no checkpoint at all. Throws CollectiveError if there are some but none is good or, with `exact`, if the
 /// newest is not.
 std::optional<Found> find(const Directory& directory, Choice choice, comm::Comm& comm);
 

@@ -153,7 +153,8 @@ std::optional<Outcome> Writer::advance() {
         // It is not taken for a checkpoint, and the next run tries again.
       }
     }
-    return Outcome{.step = state_.step, .error = error.what(), .note = "", .code = error.code(), .seconds = seconds_from(begin_)};
+    return Outcome{
+        .step = state_.step, .error = error.what(), .note = "", .code = error.code(), .seconds = seconds_from(begin_)};
   }
 }
 
