@@ -4,6 +4,8 @@
 #include "orthant/base/nearest.hpp"
 #include "orthant/cli/commands.hpp"
 #include "orthant/cli/parallel.hpp"
+#include "orthant/comm/failure.hpp"
+#include "orthant/comm/failure.hpp"
 #include "orthant/comm/run.hpp"
 #include "orthant/comm/version.hpp"
 
@@ -19,15 +21,8 @@ namespace {
 using base::Exit;
 using base::fail;
 
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return text;
-}
-
 int print_error(Exit code, const std::string& message) {
-  std::fflush(stdout);
-  fmt::print(stderr, "error: {}\n", one_line(message));
+  comm::print_error(message);
   return static_cast<int>(code);
 }
 

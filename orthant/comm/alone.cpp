@@ -17,11 +17,11 @@ class Nothing final : public Transfer {
 /// One rank has the only voice.
 class OwnVote final : public Vote {
  public:
-  void start(bool mine) override { mine_ = mine; }
-  bool result() override { return mine_; }
+  void start(unsigned mine) override { mine_ = mine; }
+  unsigned result() override { return mine_; }
 
  private:
-  bool mine_ = false;
+  unsigned mine_ = 0;
 };
 
 }  // namespace

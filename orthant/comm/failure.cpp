@@ -1,6 +1,7 @@
 #include "orthant/comm/failure.hpp"
 
 #include "orthant/base/format.hpp"
+#include "orthant/comm/attendance.hpp"
 
 #include <unistd.h>
 
@@ -44,6 +45,7 @@ Failure current_failure() {
 }
 
 void print_error(const std::string& message) {
+  tell_launcher(Mark::spoke);
   std::fflush(stdout);
   // A single write, so that the lines of several ranks cannot be interleaved.
   const std::string line = "error: " + message + "\n";

@@ -3,10 +3,13 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/comm/affinity.hpp"
+#include "orthant/comm/job_files.hpp"
 #include "orthant/comm/lifeline.hpp"
 #include "orthant/comm/machine.hpp"
 #include "orthant/comm/reach.hpp"
+#include "orthant/comm/supervisor.hpp"
 #include "orthant/comm/version.hpp"
+#include "orthant/comm/watchdog.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -68,6 +71,14 @@ std::string this_program() {
   if (length <= 0)
     fail(Exit::io, "cannot read /proc/self/exe: {}; start the program with mpirun", std::strerror(errno));
   return path.data();
+}
+
+/// Open MPI would end with pages of messages.
+void check_temporary_directory() {
+  const std::string folder = temporary_directory();
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    fail(Exit::io, "cannot write to '{}', where Open MPI keeps temporary files: {}; set TMPDIR to another directory",
+         folder, std::strerror(errno));
 }
 
 void add_words(LaunchCommand& command, std::initializer_list<const char*> words) {
@@ -242,12 +253,26 @@ void launch(const NewRanks& ranks, int argc, const char* const* argv) {
   if (!command.has_threads) unsetenv("OMP_NUM_THREADS");
   for (const auto& [name, value] : command.environment)
     setenv(name.c_str(), value.c_str(), name == "OMP_NUM_THREADS" ? 1 : 0);
-  std::vector<char*> words;
-  for (std::string& word : command.words) words.push_back(word.data());
-  words.push_back(nullptr);
+  check_temporary_directory();
+  SupervisedJob job{.mpirun = mpirun,
+                    .words = std::move(command.words),
+                    .ranks = ranks.count,
+                    .ranks_here = ranks.count,
+                    .on_hosts = !ranks.hosts.empty(),
+                    .timeout = watchdog_timeout()};
+  if (job.on_hosts) {
+    job.ranks_here = 0;
+    for (const Host& host : request.hosts) job.ranks_here += is_this_machine(host.name) ? host.slots : 0;
+  }
   std::fflush(nullptr);
-  execv(mpirun.c_str(), words.data());
-  fail(Exit::io, "cannot start '{}': {}", mpirun, std::strerror(errno));
+  int code = 0;
+  {
+    Supervisor supervisor(std::move(job));
+    code = supervisor.run();
+  }
+  std::fflush(nullptr);
+  // Nothing of this process is needed any more, and destructors of libraries would only take time.
+  _exit(code);
 }
 
 bool launched_on_hosts() { return std::getenv(hosts_variable) != nullptr; }

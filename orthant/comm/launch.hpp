@@ -57,8 +57,8 @@ struct NewRanks {
   std::vector<Host> hosts{};  ///< empty: this machine
 };
 
-/// Replaces this process by mpirun, which starts this program with these arguments. Throws Error if mpirun is not
-/// installed or a host cannot run the program; nothing is started then.
+/// Starts this program with these arguments under mpirun, waits for the end of the job and ends this process with its
+/// exit code. Throws Error if mpirun is not installed or a host cannot run the program; nothing is started then.
 [[noreturn]] void launch(const NewRanks& ranks, int argc, const char* const* argv);
 
 /// Whether launch() started this process on hosts, so that it finds its processors itself.

@@ -15,19 +15,19 @@ MpiVote::~MpiVote() {
   if (request_ != MPI_REQUEST_NULL) static_cast<void>(ballot_.release());
 }
 
-void MpiVote::start(bool mine) {
+void MpiVote::start(unsigned mine) {
   if (request_ != MPI_REQUEST_NULL)
     base::fail(base::Exit::internal, "a vote is started before the last one is counted; please report this");
-  ballot_->mine = mine ? 1 : 0;
-  check_mpi(MPI_Iallreduce(&ballot_->mine, &ballot_->any, 1, MPI_INT, MPI_MAX, comm_, &request_), "MPI_Iallreduce");
+  ballot_->mine = mine;
+  check_mpi(MPI_Iallreduce(&ballot_->mine, &ballot_->any, 1, MPI_UNSIGNED, MPI_BOR, comm_, &request_), "MPI_Iallreduce");
   ++*in_flight_;
 }
 
-bool MpiVote::result() {
+unsigned MpiVote::result() {
   const Waiting waiting(watchdog_, "a vote of all ranks");
   check_mpi(MPI_Wait(&request_, MPI_STATUS_IGNORE), "MPI_Wait");
   --*in_flight_;
-  return ballot_->any != 0;
+  return ballot_->any;
 }
 
 }  // namespace orthant::comm

@@ -12,13 +12,13 @@ class MpiVote final : public Vote {
   MpiVote(MPI_Comm comm, Watchdog* watchdog, int* in_flight);
   ~MpiVote() override;
 
-  void start(bool mine) override;
-  bool result() override;
+  void start(unsigned mine) override;
+  unsigned result() override;
 
  private:
   /// MPI keeps pointers to it.
   struct Ballot {
-    int mine = 0, any = 0;
+    unsigned mine = 0, any = 0;
   };
 
   MPI_Comm comm_;

@@ -3,6 +3,7 @@
 #include "orthant/base/format.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/comm/alone.hpp"
+#include "orthant/comm/attendance.hpp"
 #include "orthant/comm/board.hpp"
 #include "orthant/comm/failure.hpp"
 #include "orthant/comm/launch.hpp"
@@ -112,6 +113,7 @@ Exit check_program(Comm& comm) {
 }
 
 int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const RunOptions& options) {
+  tell_launcher(Mark::began);
   std::unique_ptr<Board> board;
   std::unique_ptr<Lifeline> lifeline;
   const std::chrono::milliseconds timeout = watchdog_timeout();
@@ -126,6 +128,7 @@ int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const 
     comm = std::make_unique<MpiComm>(options.piece_bytes, &watchdog);
     // Before anything else: other programs may not understand what is sent next.
     if (const Exit code = check_program(*comm); code != Exit::done) {
+      tell_launcher(Mark::leaving);
       check_mpi(MPI_Finalize(), "MPI_Finalize");
       return static_cast<int>(code);
     }
@@ -134,6 +137,7 @@ int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const 
     watchdog.attach(*board);
     // From here on every rank is watched.
     comm->barrier();
+    tell_launcher(Mark::watched);
     watchdog.set_timeout(timeout);
     lifeline = std::make_unique<Lifeline>(*comm);
     board->connect(*lifeline);
@@ -150,6 +154,7 @@ int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const 
     watchdog.detach();
     comm->barrier();
     job_board = nullptr;
+    tell_launcher(Mark::leaving);
     check_mpi(MPI_Finalize(), "MPI_Finalize");
     return code;
   } catch (...) {

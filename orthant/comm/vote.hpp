@@ -2,7 +2,7 @@
 
 namespace orthant::comm {
 
-/// A question to all ranks that is answered while they compute: is there one that says yes?
+/// Questions to all ranks, one per bit, that are answered while they do something else: is there one that says yes?
 class Vote {
  public:
   Vote() = default;
@@ -11,9 +11,9 @@ class Vote {
   virtual ~Vote() = default;
 
   /// Collective. Says what this rank wants and returns at once. The vote before must have been counted.
-  virtual void start(bool mine) = 0;
-  /// Collective. True on all ranks if one of them said so. Waits for ranks that have not started the vote.
-  virtual bool result() = 0;
+  virtual void start(unsigned mine) = 0;
+  /// Collective. On all ranks the bits that one of them has set. Waits for ranks that have not started the vote.
+  virtual unsigned result() = 0;
 };
 
 }  // namespace orthant::comm

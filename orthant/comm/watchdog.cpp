@@ -1,10 +1,13 @@
 #include "orthant/comm/watchdog.hpp"
 
 #include "orthant/base/format.hpp"
+#include "orthant/comm/attendance.hpp"
 #include "orthant/comm/board.hpp"
 #include "orthant/comm/failure.hpp"
+#include "orthant/comm/job_files.hpp"
 #include "orthant/comm/launch.hpp"
 #include "orthant/comm/lifeline.hpp"
+#include "orthant/comm/process.hpp"
 #include "orthant/comm/run.hpp"
 
 #include <poll.h>
@@ -26,14 +29,6 @@ using base::fail;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// Whether a process is stopped by a signal or a debugger.
-bool is_stopped(pid_t pid) {
-  std::string line;
-  std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), line);
-  const std::size_t name_end = line.rfind(") ");
-  return name_end != std::string::npos && (line[name_end + 2] == 'T' || line[name_end + 2] == 't');
-}
-
 /// The ranks of this machine that keep the others waiting.
 std::string culprits_text(const Board& board) {
   std::string text;
@@ -46,31 +41,10 @@ std::string culprits_text(const Board& board) {
   return text;
 }
 
-int open_process(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
-
-bool has_ended(int process) {
-  pollfd file{process, POLLIN, 0};
-  return process >= 0 && poll(&file, 1, 0) == 1;
-}
-
-/// Removes what the launcher would have removed had it not been killed: the shared memory of Open MPI and its temporary
-/// directory.
+/// Removes what the launcher would have removed had it not been killed.
 void clean_up_after(pid_t launcher) {
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    const std::filesystem::path file(line.substr(std::min(line.find('/'), line.size())));
-    if (file.filename().string().starts_with("vader_segment.")) unlink(file.c_str());
-  }
-  const char* folder = std::getenv("PMIX_SERVER_TMPDIR");
-  if (folder == nullptr) return;
-  const std::filesystem::path path(folder);
-  // The path to delete comes from an environment variable, so it must look like the directory of this very launcher.
-  if (path.filename() != fmt::format("pid.{}", launcher) ||
-      !path.parent_path().filename().string().starts_with("ompi."))
-    return;
-  std::error_code ignored;
-  std::filesystem::remove_all(path, ignored);
-  std::filesystem::remove(path.parent_path(), ignored);
+  const char* job = std::getenv("PMIX_NAMESPACE");
+  remove_job_files(launcher, job == nullptr ? "" : job);
 }
 
 // A signal handler can only reach globals.
@@ -186,6 +160,7 @@ void Watchdog::watch() {
 void Watchdog::check_processes(bool neighbour_ended, bool launcher_ended) {
   if (launcher_ended) {
     clean_up_after(launcher_pid_);
+    tell_launcher(Mark::leaving);
     _exit(static_cast<int>(Exit::internal));
   }
   if (terminate_asked) {
@@ -196,6 +171,7 @@ void Watchdog::check_processes(bool neighbour_ended, bool launcher_ended) {
     if (const Lifeline* lifeline = lifeline_) lifeline->take_leave();
     std::this_thread::sleep_for(milliseconds(100));
     check_hosts();
+    tell_launcher(Mark::leaving);
     _exit(128 + SIGTERM);
   }
   if (neighbour_ended) end_for_neighbour();

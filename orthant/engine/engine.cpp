@@ -188,13 +188,15 @@ void Engine::execute_all(Execute execute_step) {
   add_up_losses();
 }
 
-kernels::Context Engine::polling(kernels::Context context) {
+kernels::Context Engine::own_context(kernels::Context context) {
   if (comm_.size() > 1) context.poll = &poll_;
+  non_finite_ = false;
+  context.non_finite = &non_finite_;
   return context;
 }
 
 void Engine::run(const kernels::Context& context) {
-  const kernels::Context own = polling(context);
+  const kernels::Context own = own_context(context);
   execute_all([&](std::size_t step) {
     execute(step, own);
     poll(step);
@@ -202,7 +204,7 @@ void Engine::run(const kernels::Context& context) {
 }
 
 void Engine::run(const kernels::Context& context, Trace& trace) {
-  const kernels::Context own = polling(context);
+  const kernels::Context own = own_context(context);
   execute_all([&](std::size_t step) {
     const std::int64_t begin = now_ns();
     execute(step, own);
@@ -246,6 +248,8 @@ std::span<float> Engine::floats(int buffer) {
   const auto index = static_cast<std::size_t>(buffer);
   return {reinterpret_cast<float*>(arena_->data() + placement_.offsets[index]), item_count(buffer)};
 }
+
+std::span<const float> Engine::floats(int buffer) const { return const_cast<Engine*>(this)->floats(buffer); }
 
 std::span<std::int32_t> Engine::labels(int buffer) {
   const std::span<float> memory = floats(buffer);

@@ -7,6 +7,7 @@
 #include "orthant/kernels/primitive.hpp"
 #include "orthant/schedule/schedule.hpp"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
@@ -31,6 +32,8 @@ class Engine {
   void run(const kernels::Context& context);
   /// The same, with the time of every step recorded.
   void run(const kernels::Context& context, Trace& trace);
+  /// Whether updates of the last run on this rank have written numbers that are not finite.
+  [[nodiscard]] bool wrote_non_finite() const { return non_finite_; }
   /// Seconds of the last run in which this rank did nothing but wait for messages.
   [[nodiscard]] double waited_seconds() const { return static_cast<double>(waited_ns_) * 1e-9; }
 
@@ -48,6 +51,7 @@ class Engine {
   [[nodiscard]] std::size_t item_count(int buffer) const;
   /// The memory itself, for samples on their way in and predictions on their way out.
   [[nodiscard]] std::span<float> floats(int buffer);
+  [[nodiscard]] std::span<const float> floats(int buffer) const;
   [[nodiscard]] std::span<std::int32_t> labels(int buffer);
   /// The loss of the last run: one number per term, then their weighted sum.
   [[nodiscard]] std::span<const double> losses() const { return losses_; }
@@ -59,8 +63,8 @@ class Engine {
   void connect();
   void execute(std::size_t step, const kernels::Context& context);
   bool poll(std::size_t step);
-  /// The context with which messages move along under long kernels.
-  kernels::Context polling(kernels::Context context);
+  /// The context with which messages move along under long kernels, and updates say what they find.
+  kernels::Context own_context(kernels::Context context);
   template <class Execute>
   void execute_all(Execute execute_step);
   void add_up_losses();
@@ -77,6 +81,7 @@ class Engine {
   bool connected_ = false;                     ///< to other ranks: before the first run
   std::vector<double> losses_;
   std::int64_t waited_ns_ = 0;
+  std::atomic<bool> non_finite_ = false;
   kernels::Poll poll_;  ///< under long kernels
 };
 

@@ -4,6 +4,7 @@
 #include "orthant/model/argument_positions.hpp"
 #include "orthant/model/task.hpp"
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,7 +18,8 @@ struct Context {
   std::int64_t step = 1;  ///< counts from 1
   std::uint64_t seed = 0;
   double learning_rate = 0;
-  Poll* poll = nullptr;  ///< what long kernels do meanwhile
+  Poll* poll = nullptr;                     ///< what long kernels do meanwhile
+  std::atomic<bool>* non_finite = nullptr;  ///< set by updates that write a number that is not finite
 };
 
 /// Between blocks of a long kernel's work.

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -26,14 +27,15 @@ std::string progress_text(const ProgressState& state) {
                      state.samples_per_second, clock_text(state.seconds_left));
 }
 
-Progress::Progress(std::int64_t steps, std::int64_t mini_batch)
-    : steps_(steps), mini_batch_(mini_batch), terminal_(isatty(STDERR_FILENO) != 0) {}
+Progress::Progress(std::int64_t steps, std::int64_t mini_batch, std::int64_t done)
+    : steps_(steps), mini_batch_(mini_batch), done_(done), terminal_(isatty(STDERR_FILENO) != 0) {}
 
 double Progress::seconds_since_first() const { return std::chrono::duration<double>(now_ - first_done_).count(); }
 
 double Progress::samples_per_second() const {
-  const double seconds = step_ > 1 ? seconds_since_first() : std::chrono::duration<double>(now_ - start_).count();
-  const std::int64_t steps = step_ > 1 ? step_ - 1 : step_;
+  const std::int64_t own = std::max<std::int64_t>(step_ - done_, 0);
+  const double seconds = own > 1 ? seconds_since_first() : std::chrono::duration<double>(now_ - start_).count();
+  const std::int64_t steps = own > 1 ? own - 1 : own;
   return seconds > 0 ? static_cast<double>(steps * mini_batch_) / seconds : 0;
 }
 
@@ -42,7 +44,7 @@ void Progress::update(std::int64_t step, double loss) {
   if (step_ == 0) first_done_ = now_;
   step_ = step;
   const bool due = now_ - last_shown_ >= (terminal_ ? terminal_pause : file_pause);
-  if (!due && step != 1 && step != steps_) return;
+  if (!due && step != done_ + 1 && step != steps_) return;
   last_shown_ = now_;
   shown_ = true;
   const double rate = samples_per_second();

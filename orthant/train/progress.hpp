@@ -22,7 +22,8 @@ std::string clock_text(double seconds);
 /// The progress of a run on stderr: one line in place on a terminal, a line every few seconds elsewhere.
 class Progress {
  public:
-  Progress(std::int64_t steps, std::int64_t mini_batch);
+  /// `done`: steps of earlier runs.
+  Progress(std::int64_t steps, std::int64_t mini_batch, std::int64_t done = 0);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress() { finish(); }
@@ -39,8 +40,8 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   [[nodiscard]] double seconds_since_first() const;
 
-  std::int64_t steps_, mini_batch_;
-  std::int64_t step_ = 0;
+  std::int64_t steps_, mini_batch_, done_;
+  std::int64_t step_ = 0;  ///< of all
   bool terminal_;
   bool shown_ = false;
   Clock::time_point start_ = Clock::now();

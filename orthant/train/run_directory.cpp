@@ -2,10 +2,12 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/data/io/file.hpp"
 #include "orthant/data/io/set_directory.hpp"
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -35,7 +37,8 @@ std::string first_free(const std::string& name) {
 
 }  // namespace
 
-LineFile::LineFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {
+LineFile::LineFile(const std::string& path, Mode mode)
+    : path_(path), file_(std::fopen(path.c_str(), mode == Mode::replace ? "we" : "ae")) {
   if (!file_) fail(Exit::io, "cannot write '{}': {}", path, std::strerror(errno));
 }
 
@@ -43,6 +46,32 @@ void LineFile::write(const std::string& line) {
   const bool written =
       std::fputs(line.c_str(), file_.get()) >= 0 && std::fputc('\n', file_.get()) >= 0 && std::fflush(file_.get()) == 0;
   if (!written) fail(Exit::io, "cannot write '{}': {}", path_, std::strerror(errno));
+}
+
+std::vector<std::string> cut_table(const std::string& path, std::int64_t step) {
+  std::vector<std::string> rows;
+  if (!fs::exists(path)) return rows;
+  const std::string text = data::io::read_text(path, std::int64_t{1} << 40);
+  std::string kept;
+  for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    std::string row = text.substr(at, end - at);
+    std::int64_t number = 0;
+    const char* last = row.data() + row.size();
+    const auto [rest, error] = std::from_chars(row.data(), last, number);
+    const bool is_header = rows.empty();
+    if (!is_header && (error != std::errc() || rest == last || *rest != ',' || number > step)) break;
+    kept += row + "\n";
+    rows.push_back(std::move(row));
+  }
+  data::io::write_text(path, kept);
+  return rows;
+}
+
+std::string newest_run(const std::string& name) {
+  std::string newest;
+  for (int number = 1; fs::is_directory(fmt::format("runs/{}-{}", name, number)); ++number)
+    newest = fmt::format("runs/{}-{}", name, number);
+  return newest;
 }
 
 void check_run_directory(const std::string& wanted, bool overwrite) {
@@ -60,13 +89,15 @@ RunDirectory::RunDirectory(const std::string& wanted, const std::string& name, b
   make_directory(path_);
   if (!overwrite) return;
   // Files of an earlier run that this one may not write must not be taken for its own.
-  for (const char* stale : {"best.safetensors", "validation.csv"}) {
-    std::error_code ignored;
-    fs::remove(file(stale), ignored);
+  for (const char* stale : {"best.safetensors", "validation.csv", "checkpoints"}) {
+    std::error_code error;
+    fs::remove_all(file(stale), error);
+    if (error) fail(Exit::io, "cannot remove '{}': {}", file(stale), error.message());
   }
 }
 
-Metrics::Metrics(const std::string& path, const model::Loss& loss) : file_(path) {
+Metrics::Metrics(const std::string& path, const model::Loss& loss, LineFile::Mode mode) : file_(path, mode) {
+  if (mode == LineFile::Mode::append) return;
   std::string header = "step,epoch,learning_rate,loss";
   if (loss.terms.size() > 1) {
     for (const model::LossTerm& term : loss.terms) header += std::string(",") + model::name_of(term.kind);

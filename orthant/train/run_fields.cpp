@@ -24,9 +24,18 @@ std::int64_t integer_in(const Fields& fields, const std::string& key, std::int64
 
 double number_in(const Fields& fields, const std::string& key, double fallback, double low, double high) {
   const double value = fields.number_or(key, fallback);
-  if (fields.find(key) != nullptr && (value < low || value > high)) {
+  // Written so that a nan is refused, too.
+  if (fields.find(key) != nullptr && !(value >= low && value <= high)) {
     fields.refuse(*fields.find(key), fmt::format("{} is {}; it must be from {} to {}", key, value, low, high));
   }
+  return value;
+}
+
+double number_below(const Fields& fields, const std::string& key, double fallback, double end) {
+  const double value = fields.number_or(key, fallback);
+  // What is rounded to `end` in float32 counts as `end`.
+  if (fields.find(key) != nullptr && !(value >= 0 && static_cast<float>(value) < static_cast<float>(end)))
+    fields.refuse(*fields.find(key), fmt::format("{} is {}; it must be from 0 on and below {}", key, value, end));
   return value;
 }
 

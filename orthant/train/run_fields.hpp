@@ -10,6 +10,8 @@ using Words = std::vector<std::string>;
 std::int64_t integer_in(const model::Fields& fields, const std::string& key, std::int64_t fallback, std::int64_t low,
                         std::int64_t high);
 double number_in(const model::Fields& fields, const std::string& key, double fallback, double low, double high);
+/// From 0 on and below `end`.
+double number_below(const model::Fields& fields, const std::string& key, double fallback, double end);
 /// A positive number of bytes: 4GiB, 500 MiB, 1000000.
 std::int64_t bytes_or(const model::Fields& fields, const std::string& key, std::int64_t fallback);
 std::uint64_t read_seed(const model::Fields& fields);

@@ -30,15 +30,16 @@ model::Optimizer read_optimizer(const Document& value, const std::string& origin
     if (sgd && fields.find(key) != nullptr)
       fields.refuse(*fields.find(key), key + " belongs to adam and adamw; remove it");
   }
-  optimizer.momentum = number_in(fields, "momentum", 0, 0, 1);
+  optimizer.momentum = number_below(fields, "momentum", 0, 1);
   optimizer.nesterov = fields.flag_or("nesterov", false);
   if (optimizer.nesterov && optimizer.momentum == 0)
     fields.refuse(fields.need("nesterov"), "nesterov needs a momentum above 0");
   const bool decoupled = optimizer.kind == model::OptimizerKind::adamw;
   optimizer.weight_decay = number_in(fields, "weight_decay", decoupled ? 0.01 : 0, 0, 1e6);
-  optimizer.beta1 = number_in(fields, "beta1", 0.9, 0, 1);
-  optimizer.beta2 = number_in(fields, "beta2", 0.999, 0, 1);
-  optimizer.epsilon = number_in(fields, "epsilon", 1e-8, 0, 1);
+  optimizer.beta1 = number_below(fields, "beta1", 0.9, 1);
+  optimizer.beta2 = number_below(fields, "beta2", 0.999, 1);
+  // Smaller ones are 0, or not normal, in float32, in which updates are computed.
+  optimizer.epsilon = number_in(fields, "epsilon", 1e-8, 1.2e-38, 1);
   return optimizer;
 }
 
@@ -77,9 +78,11 @@ void read_length(const Fields& fields, RunFile& run) {
 }  // namespace
 
 RunFile read_run(const Document& document, const std::string& origin) {
-  static const Words known{"model",     "input",         "settings",   "mini_batch", "epochs",  "steps",
-                           "optimizer", "learning_rate", "data",       "seed",       "threads", "weights",
-                           "output",    "overwrite",     "save_every", "validation"};
+  static const Words known{
+      "model",         "input",         "settings",   "mini_batch", "epochs",     "steps",
+      "optimizer",     "learning_rate", "data",       "seed",       "threads",    "weights",
+      "output",        "overwrite",     "save_every", "validation", "checkpoint", "on_checkpoint_error",
+      "on_non_finite", "compare_every"};
   const Fields fields(document, origin, known);
   RunFile run;
   run.model = fields.word("model");
@@ -97,6 +100,11 @@ RunFile read_run(const Document& document, const std::string& origin) {
   run.output = word_or(fields, "output", "");
   run.overwrite = fields.flag_or("overwrite", false);
   run.save_every = integer_in(fields, "save_every", 0, 0, most);
+  if (const Document* value = fields.find("checkpoint")) run.checkpoint = checkpoint::read_options(*value, origin);
+  static const Words policies{"warn", "abort"};
+  run.checkpoint.aborts_on_error = choice_or_first(fields, "on_checkpoint_error", policies) == 1;
+  if (const Document* value = fields.find("on_non_finite")) read_action(*value, origin, run.numbers);
+  run.numbers.compare_every = integer_in(fields, "compare_every", run.numbers.compare_every, 0, most);
   return run;
 }
 

@@ -3,8 +3,10 @@
 #include "orthant/model/document.hpp"
 #include "orthant/model/network.hpp"
 #include "orthant/model/task.hpp"
+#include "orthant/train/checkpoint/options.hpp"
 #include "orthant/train/data_options.hpp"
 #include "orthant/train/learning_rate.hpp"
+#include "orthant/train/number_options.hpp"
 #include "orthant/train/validation_options.hpp"
 
 #include <cstdint>
@@ -29,6 +31,8 @@ struct RunFile {
   std::string output;           ///< run directory; empty: a new one under runs/
   bool overwrite = false;       ///< of an earlier run in `output`
   std::int64_t save_every = 0;  ///< steps between saved weights; 0: only at the end
+  checkpoint::Options checkpoint;
+  NumberOptions numbers;
 };
 
 /// Puts "dotted.key=value" into the document, making maps on the way; the value is YAML. Steps replace epochs,

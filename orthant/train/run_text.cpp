@@ -118,6 +118,18 @@ Document validation_document(const ValidationOptions& validation) {
   return map.put("every", validation.every).document();
 }
 
+Document checkpoint_document(const checkpoint::Options& options) {
+  if (!options.on) return scalar("off");
+  Writer map;
+  options.every > 0 ? map.put("every", options.every) : map.put("minutes", options.minutes);
+  return map.put("keep", options.keep).document();
+}
+
+Document action_document(const NumberOptions& numbers) {
+  if (numbers.action == NumberOptions::Action::skip) return Writer().put("skip", numbers.most_skips).document();
+  return scalar(numbers.action == NumberOptions::Action::abort ? "abort" : "rollback");
+}
+
 Document* find(Document& map, const std::string& key) {
   const auto found =
       std::find_if(map.entries.begin(), map.entries.end(), [&](const auto& entry) { return entry.first == key; });
@@ -169,7 +181,11 @@ model::Document to_document(const RunFile& run) {
   map.put("seed", run.seed).put("threads", run.threads);
   if (!run.weights.empty()) map.put("weights", run.weights);
   if (!run.output.empty()) map.put("output", run.output);
-  return map.put("overwrite", run.overwrite).put("save_every", run.save_every).document();
+  map.put("overwrite", run.overwrite).put("save_every", run.save_every);
+  map.put("checkpoint", checkpoint_document(run.checkpoint));
+  map.put("on_checkpoint_error", run.checkpoint.aborts_on_error ? "abort" : "warn");
+  map.put("on_non_finite", action_document(run.numbers));
+  return map.put("compare_every", run.numbers.compare_every).document();
 }
 
 void apply_override(model::Document& document, const std::string& key_and_value) {

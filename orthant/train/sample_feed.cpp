@@ -54,8 +54,10 @@ SampleFeed::SampleFeed(const MiniBatches& batches, engine::Engine& engine, comm:
       intake_(all_takes(slots_, comm), batches.mini_batch(), comm.size()),
       prefetch_(batches.dataset(), stream_.shape()),
       delivery_(comm, free_tag(engine.schedule(), comm)),
-      ready_(slots_.size()) {
+      ready_(slots_.size()),
+      last_(options.first - 1) {
   decide_store(options);
+  if (store_) comm::agree(comm, [&] { fill_store(options.first); });
   comm::agree(comm, [&] { staging_ = data::io::LargeBlock(intake_.bytes(comm.rank(), intake_.mini_batch())); });
 }
 
@@ -78,6 +80,19 @@ void SampleFeed::decide_store(const FeedOptions& options) {
                                 .orientation = [this](std::int64_t sample) { return stream_.orientation(0, sample); }};
     store_.emplace(intake_, std::move(filling), comm_.rank());
   });
+}
+
+/// Reads what this rank would have kept before the step `first`.
+void SampleFeed::fill_store(std::int64_t first) {
+  const std::int64_t end = std::min(size_.samples, (first - 1) * intake_.mini_batch());
+  for (std::int64_t position = 0; position < end; ++position) {
+    const Draw draw = stream_.at(position);
+    reads_.clear();
+    for (const Take& take : intake_.of(position % intake_.mini_batch(), comm_.rank())) read(draw, take, true);
+    prefetch_.start(std::move(reads_));
+    prefetch_.wait([&](std::int64_t read_in, std::int64_t bytes) { epoch(read_in).file_bytes += bytes; });
+  }
+  reads_.clear();
 }
 
 EpochIo& SampleFeed::epoch(std::int64_t epoch) {

@@ -15,6 +15,7 @@ struct FeedOptions {
   std::int64_t steps = 0;        ///< of the run: samples of later steps are not read
   bool keep = false;             ///< in memory, from the first epoch on
   std::int64_t limit_bytes = 0;  ///< of what this rank keeps
+  std::int64_t first = 1;        ///< the step to begin with: what earlier ones would have kept is read at once
 };
 
 /// What is kept in memory; all 0 if nothing is to be kept or used again.
@@ -45,7 +46,7 @@ class SampleFeed {
   [[nodiscard]] const StoreSize& store() const { return size_; }
   /// What this rank keeps.
   [[nodiscard]] std::int64_t held_bytes() const { return store_ ? store_->bytes() : 0; }
-  /// Collective. The mini-batch of `step`; steps come one after the other, from 1 on.
+  /// Collective. The mini-batch of `step`; steps come one after the other, from the first on.
   void load(std::int64_t step);
   /// Collective. Must be called after the last load(): samples of a further step may be on their way.
   void finish();
@@ -60,6 +61,7 @@ class SampleFeed {
   };
 
   void decide_store(const FeedOptions& options);
+  void fill_store(std::int64_t first);
   void prepare(std::int64_t step);
   void read(const Draw& draw, const data::sets::Take& take, bool keep);
   void fetch(const Draw& draw, const data::sets::Take& take);

@@ -1,7 +1,11 @@
 #include "orthant/train/scores_text.hpp"
 
+#include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
+#include "orthant/base/json_fields.hpp"
+
+#include <limits>
 
 namespace orthant::train {
 namespace {
@@ -45,6 +49,34 @@ Json to_json(const Scores& scores) {
   json["dice"] = Json::array();
   for (const std::optional<double>& dice : scores.dice) json["dice"].push_back(or_null(dice));
   return json;
+}
+
+Scores scores_from_json(const Json& json, const std::string& origin) {
+  constexpr double most = std::numeric_limits<double>::max();
+  const base::JsonFields fields(json, origin);
+  Scores scores{.samples = fields.whole("samples", std::int64_t{0}, std::numeric_limits<std::int64_t>::max()),
+                .loss = fields.real("loss", -most, most),
+                .labels = fields.has("dice")};
+  if (!scores.labels) {
+    scores.mean_squared_error = fields.real("mean_squared_error", 0, most);
+    scores.mean_absolute_error = fields.real("mean_absolute_error", 0, most);
+    for (const Json& item : fields.list("channels")) {
+      const base::JsonFields channel(item, origin);
+      scores.channels.push_back({.mean_squared_error = channel.real("mean_squared_error", 0, most),
+                                 .mean_absolute_error = channel.real("mean_absolute_error", 0, most),
+                                 .target_mean = channel.real("target_mean", -most, most),
+                                 .target_variance = channel.real("target_variance", 0, most)});
+    }
+    return scores;
+  }
+  scores.accuracy = fields.real("accuracy", 0, 1);
+  scores.mean_dice = fields.real("mean_dice", 0, 1);
+  for (const Json& item : fields.list("dice")) {
+    if (!item.is_null() && !item.is_number())
+      base::fail(base::Exit::bad_data, "{}: 'dice' holds {}", origin, item.dump());
+    scores.dice.push_back(item.is_null() ? std::nullopt : std::optional(item.get<double>()));
+  }
+  return scores;
 }
 
 std::string csv_header(const Scores& scores) {

@@ -1,5 +1,7 @@
 #include "orthant/train/stop_signal.hpp"
 
+#include "orthant/comm/attendance.hpp"
+
 namespace orthant::train {
 namespace {
 
@@ -17,11 +19,18 @@ StopSignal::StopSignal() {
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, &interrupt_);
   sigaction(SIGTERM, &action, &terminate_);
+  // A launcher may send it several times, to be sure.
+  action.sa_flags = 0;
+  sigaction(SIGUSR1, &action, &user_);
+  comm::tell_launcher(comm::Mark::obliging);
 }
 
 StopSignal::~StopSignal() {
   sigaction(SIGINT, &interrupt_, nullptr);
   sigaction(SIGTERM, &terminate_, nullptr);
+  // Whoever asks when the run is over anyway must not kill it.
+  if (user_.sa_handler == SIG_DFL) user_.sa_handler = SIG_IGN;
+  sigaction(SIGUSR1, &user_, nullptr);
 }
 
 bool StopSignal::asked() const { return stop_asked != 0; }

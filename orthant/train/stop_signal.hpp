@@ -4,8 +4,8 @@
 
 namespace orthant::train {
 
-/// While it lives, SIGINT and SIGTERM ask for a stop after the current step instead of ending the process; a second
-/// one ends it.
+/// While it lives, SIGINT, SIGTERM and SIGUSR1 ask for a stop after the current step instead of ending the process. A
+/// second SIGINT or SIGTERM ends it.
 class StopSignal {
  public:
   StopSignal();
@@ -17,6 +17,7 @@ class StopSignal {
  private:
   struct sigaction interrupt_ {};
   struct sigaction terminate_ {};
+  struct sigaction user_ {};
 };
 
 }  // namespace orthant::train

@@ -24,6 +24,12 @@ class Validation {
   [[nodiscard]] const std::optional<Scores>& last() const { return last_; }
   [[nodiscard]] const std::optional<Scores>& best() const { return best_; }
   [[nodiscard]] std::int64_t best_step() const { return best_step_; }
+  /// The scores of a run that goes on.
+  void restore(const std::optional<Scores>& last, const std::optional<Scores>& best, std::int64_t best_step) {
+    last_ = last;
+    best_ = best;
+    best_step_ = best_step;
+  }
 
  private:
   const data::sets::Dataset& dataset_;
@@ -35,7 +41,9 @@ class Validation {
 /// validation.csv: a line for every validation.
 class ValidationTable {
  public:
-  explicit ValidationTable(const std::string& path) : file_(path) {}
+  /// `has_header`: of a run that goes on.
+  explicit ValidationTable(const std::string& path, bool has_header = false)
+      : file_(path, has_header ? LineFile::Mode::append : LineFile::Mode::replace), has_header_(has_header) {}
   struct Row {
     std::int64_t step = 0, epoch = 0;
     double seconds = 0;

@@ -7,6 +7,7 @@
 #include "orthant/data/formats/safetensors.hpp"
 #include "orthant/engine/parameter_order.hpp"
 #include "orthant/plan/share.hpp"
+#include "orthant/train/numbers.hpp"
 #include "orthant/train/speakers.hpp"
 
 #include <algorithm>
@@ -203,6 +204,7 @@ void load_weights(engine::Session& session, const std::string& path) {
 }
 
 void save_weights(const engine::Session& session, const std::string& path) {
+  check_finite_weights(session);
   save_parameters(
       session, path, [](const model::Parameter&) { return true; },
       [](const schedule::ParameterBuffers& entry) { return entry.value; }, {},

@@ -10,7 +10,8 @@ namespace orthant::train {
 /// are missing, superfluous or of another shape; "num_batches_tracked" is ignored.
 void load_weights(engine::Session& session, const std::string& path);
 
-/// Collective. Rank 0 writes every parameter, in PyTorch's layout.
+/// Collective. Rank 0 writes every parameter, in PyTorch's layout. Throws CollectiveError (87), and leaves an earlier
+/// file as it is, if a number is not finite.
 void save_weights(const engine::Session& session, const std::string& path);
 
 /// Collective. Rank 0 writes the gradient of every trainable parameter; also that of the network's source, as "input",

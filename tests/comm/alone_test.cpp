@@ -24,7 +24,7 @@ TEST(Alone, CollectivesHandBackWhatWasGiven) {
   EXPECT_EQ(max(alone, std::int64_t{4}), 4);
   EXPECT_EQ(min(alone, 4), 4);
   const auto vote = alone.make_vote();
-  for (const bool mine : {false, true}) {
+  for (const unsigned mine : {0U, 5U}) {
     vote->start(mine);
     EXPECT_EQ(vote->result(), mine);
   }

@@ -91,9 +91,9 @@ TEST(MpiComm, OneVoiceDecidesAVote) {
   Comm& comm = ranks();
   const auto vote = comm.make_vote();
   for (int speaker = -1; speaker < comm.size(); ++speaker) {
-    vote->start(comm.rank() == speaker);
+    vote->start(comm.rank() == speaker ? 1U << speaker : 0);
     EXPECT_EQ(sum(comm, 1), comm.size());
-    EXPECT_EQ(vote->result(), speaker >= 0);
+    EXPECT_EQ(vote->result(), speaker >= 0 ? 1U << speaker : 0U);
   }
 }
 
@@ -111,7 +111,7 @@ TEST(MpiComm, ProgressMovesVotesAlong) {
     const SharedView view = comm.view(0, places.front());
     const auto vote = comm.make_vote();
 
-    vote->start(comm.rank() == 1);
+    vote->start(comm.rank() == 1 ? 1 : 0);
     if (comm.rank() == 0) {
       EXPECT_TRUE(vote->result());
       *static_cast<volatile std::byte*>(memory) = std::byte{1};

@@ -93,9 +93,9 @@ TEST(ThreadComm, OneVoiceDecidesAVote) {
   run_threads(4, [](Comm& comm) {
     const auto vote = comm.make_vote();
     for (int speaker = -1; speaker < comm.size(); ++speaker) {
-      vote->start(comm.rank() == speaker);
+      vote->start(comm.rank() == speaker ? 1U << speaker : 0);
       EXPECT_EQ(comm::sum(comm, 1), 4);
-      EXPECT_EQ(vote->result(), speaker >= 0);
+      EXPECT_EQ(vote->result(), speaker >= 0 ? 1U << speaker : 0U);
     }
   });
 }
@@ -104,7 +104,7 @@ TEST(ThreadComm, AVoteThatARankDoesNotStartIsADeadlock) {
   const std::string text = error_of(3, [](Comm& comm) {
     const auto vote = comm.make_vote();
     if (comm.rank() == 2) return;
-    vote->start(true);
+    vote->start(1);
     vote->result();
   });
 

@@ -32,6 +32,12 @@ TEST(Crc32c, GoesOnWhereItStopped) {
   for (std::size_t cut = 0; cut < 40; ++cut) EXPECT_EQ(sum(text.substr(cut), sum(text.substr(0, cut))), slow_sum(text));
 }
 
+TEST(Crc32c, IsTheSameWithoutTheInstruction) {
+  std::string text;
+  for (std::size_t length = 0; length < 100; ++length, text += static_cast<char>(length * 91))
+    EXPECT_EQ(data::io::crc32c_by_tables(std::as_bytes(std::span(text)), 7), sum(text, 7)) << length;
+}
+
 TEST(Crc32c, OfAFile) {
   const test::TemporaryDirectory folder;
   const std::string text(3'000'001, 'x');

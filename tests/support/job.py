@@ -27,8 +27,8 @@ class Job:
     def __init__(self, environment):
         self._temporary = tempfile.TemporaryDirectory(prefix="orthant-job-")
         self.folder = pathlib.Path(self._temporary.name).resolve()
-        self.environment = {**os.environ, **environment, "TMPDIR": str(self.folder),
-                            "OMPI_MCA_btl_vader_backing_directory": str(self.folder)}
+        self.environment = {**os.environ, "TMPDIR": str(self.folder),
+                            "OMPI_MCA_btl_vader_backing_directory": str(self.folder), **environment}
 
     def __enter__(self):
         return self

@@ -250,13 +250,13 @@ class ThreadVote final : public comm::Vote {
  public:
   ThreadVote(World& world, int rank, std::size_t& votes) : world_(world), rank_(rank), votes_(votes) {}
 
-  void start(bool mine) override {
+  void start(unsigned mine) override {
     if (is_active_) fail(Exit::internal, "rank {} starts a vote that is under way", rank_);
     is_active_ = true;
     number_ = votes_++;
     world_.start_vote(number_, mine);
   }
-  bool result() override {
+  unsigned result() override {
     if (!is_active_) fail(Exit::internal, "rank {} counts a vote that was not started", rank_);
     is_active_ = false;
     return world_.count_vote(rank_, number_);

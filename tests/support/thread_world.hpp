@@ -52,7 +52,7 @@ struct Round {
 
 struct VoteCount {
   int started = 0;
-  bool any = false;
+  unsigned any = 0;
 };
 
 /// One collective of a group: complete when all of its ranks have started it.
@@ -161,16 +161,16 @@ class World {
   }
 
   /// Begins the vote with this number on one rank.
-  void start_vote(std::size_t number, bool mine) {
+  void start_vote(std::size_t number, unsigned mine) {
     const std::lock_guard guard(mutex_);
     end_if_failed();
     if (votes_.size() <= number) votes_.resize(number + 1);
     ++votes_[number].started;
-    votes_[number].any = votes_[number].any || mine;
+    votes_[number].any |= mine;
     for (std::condition_variable& changed : changed_) changed.notify_one();
   }
 
-  bool count_vote(int rank, std::size_t number) {
+  unsigned count_vote(int rank, std::size_t number) {
     std::unique_lock guard(mutex_);
     wait(rank, guard, {[&] { return votes_[number].started == ranks(); }, [] { return "in a vote"; }});
     return votes_[number].any;

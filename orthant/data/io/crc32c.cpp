@@ -31,9 +31,31 @@ constexpr Table make_tables() {
 
 constexpr Table tables = make_tables();
 
+#ifdef __x86_64__
+/// Every x86-64 processor of the last fifteen years has an instruction for this very checksum.
+__attribute__((target("sse4.2"))) std::uint32_t by_instruction(std::span<const std::byte> bytes, std::uint32_t sum) {
+  std::uint64_t wide = sum;
+  for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), 8);
+    wide = __builtin_ia32_crc32di(wide, word);
+  }
+  sum = static_cast<std::uint32_t>(wide);
+  for (const std::byte byte : bytes) sum = __builtin_ia32_crc32qi(sum, static_cast<unsigned char>(byte));
+  return sum;
+}
+#endif
+
 }  // namespace
 
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("sse4.2") != 0) return ~by_instruction(bytes, ~before);
+#endif
+  return crc32c_by_tables(bytes, before);
+}
+
+std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes, std::uint32_t before) {
   std::uint32_t sum = ~before;
   while (bytes.size() >= 8) {
     std::uint64_t word = 0;

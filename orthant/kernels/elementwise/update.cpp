@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "orthant/kernels/elementwise/update.cpp"
@@ -34,7 +35,24 @@ HWY_INLINE hn::Vec<D> load_gradient(D d, const GradientParts& gradient, std::int
   return sum;
 }
 
-void sgd_items(const SgdStep& args, std::int64_t begin, std::int64_t count) {
+/// Sums 0 * x over what is written, lane by lane: 0 as long as all x are finite, else nan.
+class FiniteSums {
+ public:
+  template <class D>
+  HWY_INLINE void add(D d, hn::Vec<D> items) {
+    hn::StoreU(hn::MulAdd(hn::Zero(d), items, hn::LoadU(d, sums_)), d, sums_);
+  }
+  [[nodiscard]] bool all_finite() const {
+    return std::all_of(std::begin(sums_), std::end(sums_), [](float sum) { return sum == 0; });
+  }
+
+ private:
+  float sums_[hn::MaxLanes(hn::ScalableTag<float>())] = {};
+};
+
+/// False if a new weight is not finite.
+bool sgd_items(const SgdStep& args, std::int64_t begin, std::int64_t count) {
+  FiniteSums sums;
   const SgdStep step = args;  // a copy that no store can change stays in registers
   float* weights = step.weights + begin;
   float* momentum = step.momentum ? step.momentum + begin : nullptr;
@@ -49,11 +67,16 @@ void sgd_items(const SgdStep& args, std::int64_t begin, std::int64_t count) {
       hn::StoreU(moved, d, momentum + i);
       g = step.nesterov ? hn::MulAdd(factor, moved, g) : moved;
     }
-    hn::StoreU(hn::NegMulAdd(hn::Set(d, step.rate), g, weight), d, weights + i);
+    const auto updated = hn::NegMulAdd(hn::Set(d, step.rate), g, weight);
+    hn::StoreU(updated, d, weights + i);
+    sums.add(d, updated);
   });
+  return sums.all_finite();
 }
 
-void adam_items(const AdamStep& args, std::int64_t begin, std::int64_t count) {
+/// False if a new weight or square is not finite.
+bool adam_items(const AdamStep& args, std::int64_t begin, std::int64_t count) {
+  FiniteSums sums;
   const AdamStep step = args;
   float* weights = step.weights + begin;
   float* first = step.first + begin;
@@ -71,8 +94,12 @@ void adam_items(const AdamStep& args, std::int64_t begin, std::int64_t count) {
     hn::StoreU(square, d, second + i);
     const auto root = hn::MulAdd(hn::Sqrt(square), hn::Set(d, step.root_factor), hn::Set(d, step.epsilon));
     const auto quotient = hn::Div(mean, root);
-    hn::StoreU(hn::NegMulAdd(hn::Set(d, step.step_size), quotient, weight), d, weights + i);
+    const auto updated = hn::NegMulAdd(hn::Set(d, step.step_size), quotient, weight);
+    hn::StoreU(updated, d, weights + i);
+    sums.add(d, updated);
+    sums.add(d, square);
   });
+  return sums.all_finite();
 }
 
 }  // namespace
@@ -104,8 +131,9 @@ class Update final : public Primitive {
     const AdamStep adam = is_sgd ? AdamStep{} : adam_step(context, arguments);
     run_team(team_, [&](int thread, int team) {
       const std::int64_t begin = boundary(thread, team), count = boundary(thread + 1, team) - begin;
-      is_sgd ? HWY_DYNAMIC_DISPATCH(sgd_items)(sgd, begin, count)
-             : HWY_DYNAMIC_DISPATCH(adam_items)(adam, begin, count);
+      const bool finite = is_sgd ? HWY_DYNAMIC_DISPATCH(sgd_items)(sgd, begin, count)
+                                 : HWY_DYNAMIC_DISPATCH(adam_items)(adam, begin, count);
+      if (!finite && context.non_finite != nullptr) context.non_finite->store(true, std::memory_order_relaxed);
     });
   }
 
