@@ -2,6 +2,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/base/new_file.hpp"
 #include "orthant/data/io/set_directory.hpp"
 
 #include <array>
@@ -35,7 +36,9 @@ std::string first_free(const std::string& name) {
 
 }  // namespace
 
-LineFile::LineFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {
+LineFile::LineFile(const std::string& path) : path_(path) {
+  const int descriptor = base::open_new_file(path);
+  if (descriptor >= 0) file_.reset(fdopen(descriptor, "w"));
   if (!file_) fail(Exit::io, "cannot write '{}': {}", path, std::strerror(errno));
 }
 
@@ -47,6 +50,7 @@ void LineFile::write(const std::string& line) {
 
 void check_run_directory(const std::string& wanted, bool overwrite) {
   data::io::check_writable(wanted.empty() ? "runs" : wanted);
+  if (!wanted.empty()) data::io::check_not_locked(wanted);
   if (!wanted.empty() && !overwrite && fs::exists(wanted + "/metrics.csv"))
     fail(Exit::io, "'{}' holds a run already; choose another output, or set overwrite=true", wanted);
 }
@@ -55,9 +59,11 @@ RunDirectory::RunDirectory(const std::string& wanted, const std::string& name, b
   check_run_directory(wanted, overwrite);
   if (wanted.empty()) {
     path_ = first_free(name);
+    lock_ = std::make_unique<data::io::DirectoryLock>(path_);
     return;
   }
   make_directory(path_);
+  lock_ = std::make_unique<data::io::DirectoryLock>(path_);
   if (!overwrite) return;
   // Files of an earlier run that this one may not write must not be taken for its own.
   for (const char* stale : {"best.safetensors", "validation.csv"}) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "orthant/data/io/directory_lock.hpp"
 #include "orthant/model/graph.hpp"
 
 #include <cstdio>
@@ -27,7 +28,8 @@ class LineFile {
 /// `wanted` means a new directory under runs/. Changes nothing.
 void check_run_directory(const std::string& wanted, bool overwrite);
 
-/// The directory of one run: run.yaml, plan.json, log.txt, metrics.csv, weights.safetensors.
+/// The directory of one run: run.yaml, plan.json, log.txt, metrics.csv, weights.safetensors. Locked as long as this
+/// lives.
 class RunDirectory {
  public:
   /// Checks it as above. `wanted` empty: the first free runs/<name>-<number>.
@@ -38,6 +40,7 @@ class RunDirectory {
 
  private:
   std::string path_;
+  std::unique_ptr<data::io::DirectoryLock> lock_;
 };
 
 /// The losses and rates of a run, one line per step, with every digit.
