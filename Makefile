@@ -6,7 +6,7 @@ PYTHON ?= /usr/bin/python3
 ORTHANT := build/release/bin/orthant
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-long dev asan tsan bench install lint format clean help \
+.PHONY: build demo test test-long dev asan tsan fuzz bench install lint format clean help \
   build-dependencies test-dependencies lint-dependencies
 
 help:  ## this list
@@ -30,6 +30,11 @@ dev asan tsan: test-dependencies  ## the tests with assertions, or under sanitiz
 	@$(MAKE) --no-print-directory build/$@/build.ninja
 	@cmake --build build/$@ --parallel $(JOBS)
 	@ctest --preset $@ --parallel $(JOBS)
+
+fuzz:  ## the parsers under libFuzzer: ORTHANT_FUZZ=npy build/fuzz/bin/fuzz fuzz/corpus/npy
+	@scripts/install_dependencies.sh build fuzz
+	@$(MAKE) --no-print-directory build/fuzz/build.ninja
+	@cmake --build build/fuzz --parallel $(JOBS) --target fuzz
 
 bench: build  ## seconds per training step of the three reference networks
 	@scripts/bench.sh $(ORTHANT)

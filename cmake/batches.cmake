@@ -67,7 +67,7 @@ orthant_batch(data generate/cosmology generate/deposit generate/field generate/m
 orthant_batch(data io/child_process io/file io/file_list tools/file_report io/gzip_file formats/nifti sets/orientation
   formats/volume_file)
 orthant_batch(data arrays/axes tools/convert formats/hdf5_write generate/organ_files tools/set_check io/set_directory)
-orthant_batch(data io/crc32c io/large_block generate/organs formats/tfrecord io/threads sets/transform generate/value_noise)
+orthant_batch(data io/crc32c io/directory_lock io/large_block generate/organs formats/tfrecord io/threads sets/transform generate/value_noise)
 orthant_batch(train chrome_trace progress scores scores_text validation weights)
 orthant_batch(train loader loop mini_batches open_data prefetch sample_feed sample_stream sample_values slots)
 orthant_batch(train data_options learning_rate run_data run_fields run_file run_text split validation_options)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing, and nothing when none is.
-# usage: scripts/install_dependencies.sh [--list] <group>...      groups: build test lint peers
+# usage: scripts/install_dependencies.sh [--list] <group>...      groups: build test lint fuzz peers
 set -euo pipefail
 
 build=(g++ cmake ninja-build make pkg-config libdnnl-dev libhwy-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev
@@ -8,6 +8,7 @@ build=(g++ cmake ninja-build make pkg-config libdnnl-dev libhwy-dev libfmt-dev n
 # iproute2 makes the hosts of scripts/cluster.sh. Without OpenBLAS, torch computes in double on the reference BLAS, six times slower.
 test=(python3 python3-numpy python3-h5py python3-torch libopenblas0-pthread clang-format iproute2)
 lint=(clang-tidy)
+fuzz=(clang-14 libclang-rt-14-dev libomp-14-dev)
 peers=(python3-venv)
 
 list_only=false
@@ -17,10 +18,11 @@ for group in "$@"; do
     --list) list_only=true ;;
     build) wanted+=("${build[@]}") ;;
     test) wanted+=("${test[@]}") ;;
+    fuzz) wanted+=("${fuzz[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
     peers) wanted+=("${peers[@]}") ;;
     *)
-      echo "install_dependencies: unknown group '$group'; the groups are build, test, lint, peers" >&2
+      echo "install_dependencies: unknown group '$group'; the groups are build, test, lint, fuzz, peers" >&2
       exit 64
       ;;
   esac

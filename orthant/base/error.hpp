@@ -17,6 +17,7 @@ enum class Exit : int {
   internal = 70,
   does_not_fit = 71,
   io = 74,
+  busy = 75,
   disagreement = 76,
   stopped = 85,
   watchdog = 86,

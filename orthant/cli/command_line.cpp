@@ -5,11 +5,11 @@
 #include "orthant/cli/commands.hpp"
 #include "orthant/cli/parallel.hpp"
 #include "orthant/comm/failure.hpp"
-#include "orthant/comm/failure.hpp"
 #include "orthant/comm/run.hpp"
 #include "orthant/comm/version.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <new>
 #include <string>
@@ -104,6 +104,8 @@ void add_commands(CLI::App& app) {
 }  // namespace
 
 int run(int argc, char** argv) {
+  // A file that grows beyond the limit (ulimit -f) is an error of that write, with its name.
+  std::signal(SIGXFSZ, SIG_IGN);
   set_command_line(argc, argv);
   CLI::App app{"Orthant trains convolutional networks on samples too large for one machine.", "orthant"};
   add_commands(app);

@@ -51,6 +51,7 @@ void inspect(const InspectArguments& arguments) {
   if (arguments.json) {
     const Json json{{"files", paths.size()}, {"bytes", bytes}, {"first", to_json(first)}};
     fmt::print("{}\n", json.dump(2));
+    if (!first.problems.empty()) throw base::Error(first.code, first.problems.front());
     return;
   }
   print(first);
@@ -59,6 +60,7 @@ void inspect(const InspectArguments& arguments) {
     fmt::print("\n{} files with {} in all; this is the first. `orthant data verify` reads them all.\n",
                with_commas(static_cast<std::int64_t>(paths.size())), bytes_text(bytes));
   }
+  if (!first.problems.empty()) throw base::Error(first.code, first.problems.front());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/base/nearest.hpp"
+#include "orthant/base/printable.hpp"
 #include "orthant/cli/file_progress.hpp"
 
 #include <algorithm>
@@ -76,6 +77,10 @@ engine::ChooseOptions kernel_options(const ParallelArguments& arguments, const c
                "warning: cannot write '{}', so the next run measures again; set ORTHANT_CACHE to a file that can be "
                "written\n",
                path);
+  };
+  options.ignored = [path = options.cache_path](const std::string& why) {
+    fmt::print(stderr, "warning: '{}' is ignored: {}; remove it, or set ORTHANT_CACHE to another file\n", path,
+               base::one_line(why));
   };
   return options;
 }

@@ -1,6 +1,7 @@
 #include "orthant/comm/failure.hpp"
 
 #include "orthant/base/format.hpp"
+#include "orthant/base/printable.hpp"
 #include "orthant/comm/attendance.hpp"
 
 #include <unistd.h>
@@ -15,12 +16,6 @@ namespace {
 
 using base::Exit;
 
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return text;
-}
-
 /// "rank 3" or "ranks 0, 2, 3"; names at most eight.
 std::string names(std::span<const int> ranks) {
   const std::size_t shown = std::min<std::size_t>(ranks.size(), 8);
@@ -34,11 +29,11 @@ Failure current_failure() {
   try {
     throw;
   } catch (const base::Error& error) {
-    return {error.code(), one_line(error.what())};
+    return {error.code(), error.what()};
   } catch (const std::bad_alloc&) {
     return {Exit::does_not_fit, "out of memory; use a smaller mini-batch or a smaller input"};
   } catch (const std::exception& error) {
-    return {Exit::internal, "unexpected: " + one_line(error.what()) + "; please report this"};
+    return {Exit::internal, std::string("unexpected: ") + error.what() + "; please report this"};
   } catch (...) {
     return {Exit::internal, "unexpected: an exception without a message; please report this"};
   }
@@ -48,7 +43,7 @@ void print_error(const std::string& message) {
   tell_launcher(Mark::spoke);
   std::fflush(stdout);
   // A single write, so that the lines of several ranks cannot be interleaved.
-  const std::string line = "error: " + message + "\n";
+  const std::string line = "error: " + base::one_line(message) + "\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
 }
 

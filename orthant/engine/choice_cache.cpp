@@ -1,15 +1,21 @@
 #include "orthant/engine/choice_cache.hpp"
 
+#include "orthant/base/error.hpp"
+#include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
+#include "orthant/base/new_file.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
+#include <thread>
 
 namespace orthant::engine {
 namespace {
@@ -19,29 +25,52 @@ using base::Json;
 constexpr const char* format = "orthant-kernels";
 constexpr int format_version = 2;
 
-/// Held by one process at a time. On file systems without locks it does nothing.
+/// Some thousand networks; what is larger is no cache of ours.
+constexpr std::int64_t most_bytes = 16 << 20;
+constexpr std::chrono::milliseconds patience{2'000}, pause{20};
+
+/// Held by one process at a time, if it can be had soon. On file systems without locks it does nothing.
 class FileLock {
  public:
-  explicit FileLock(const std::string& path) : descriptor_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {
-    if (descriptor_ >= 0) flock(descriptor_, LOCK_EX);
+  explicit FileLock(const std::string& path)
+      : descriptor_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0600)) {
+    struct stat status {};
+    if (descriptor_ < 0 || fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return;
+    // Others hold it for milliseconds. One that is stopped meanwhile must not stop this run.
+    for (auto waited = pause; flock(descriptor_, LOCK_EX | LOCK_NB) != 0; waited += pause) {
+      is_taken_ = errno == EWOULDBLOCK && waited >= patience;
+      if ((errno != EWOULDBLOCK && errno != EINTR) || is_taken_) return;
+      std::this_thread::sleep_for(pause);
+    }
   }
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
   ~FileLock() {
     if (descriptor_ >= 0) close(descriptor_);
   }
+  /// Somebody else keeps it.
+  [[nodiscard]] bool is_taken() const { return is_taken_; }
 
  private:
   int descriptor_;
+  bool is_taken_ = false;
 };
+
+/// The text as JSON; null where it is none.
+Json parse(const std::string& text, const std::string& path) {
+  try {
+    return base::parse_json(text, path);
+  } catch (const base::Error&) {
+    return nullptr;
+  }
+}
 
 /// The file's content, or an empty document where it is missing, damaged or of another version.
 Json read_document(const std::string& path) {
   const Json empty{{"format", format}, {"version", format_version}, {"machines", Json::object()}};
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  const Json read = Json::parse(text.str(), nullptr, false);
+  const std::optional<std::string> text = base::read_if_regular(path, most_bytes);
+  if (!text) return empty;
+  const Json read = parse(*text, path);
   const bool known = read.is_object() && read.value("format", Json()) == format &&
                      read.value("version", Json()) == format_version && read.value("machines", Json()).is_object();
   return known ? read : empty;
@@ -64,7 +93,34 @@ std::optional<Choice> choice_from(const Json& entry) {
   return Choice{*algorithm, seconds.get<double>(), scratch.get<std::int64_t>()};
 }
 
+bool write_new(const std::string& path, const std::string& text) {
+  const int descriptor = base::open_new_file(path);
+  std::size_t done = 0;
+  while (descriptor >= 0 && done < text.size()) {
+    const ssize_t put = write(descriptor, text.data() + done, text.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) break;
+    done += static_cast<std::size_t>(put);
+  }
+  return descriptor >= 0 && close(descriptor) == 0 && done == text.size();
+}
+
 }  // namespace
+
+std::string ChoiceCache::trouble() const {
+  struct stat status {};
+  if (path_.empty() || stat(path_.c_str(), &status) != 0) return "";
+  if (!S_ISREG(status.st_mode)) return "it is no regular file";
+  if (status.st_size > most_bytes) return fmt::format("it has {} bytes, more than {}", status.st_size, most_bytes);
+  const std::optional<std::string> text = base::read_if_regular(path_, most_bytes);
+  if (!text) return "it cannot be read";
+  try {
+    base::parse_json(*text, "its content");
+    return "";
+  } catch (const base::Error& error) {
+    return error.what();
+  }
+}
 
 Choices ChoiceCache::load() const {
   Choices choices;
@@ -83,20 +139,23 @@ bool ChoiceCache::store(const Choices& choices) const {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
   const FileLock lock(path_ + ".lock");
+  struct stat status {};
+  const bool is_other = lstat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode);
+  if (lock.is_taken() || is_other) return false;
   Json document = read_document(path_);
   Json& entries = document["machines"][machine_];
   if (!entries.is_object()) entries = Json::object();
   for (const auto& [task, choice] : choices) entries[task] = to_json(choice);
   const std::string temporary = path_ + "." + std::to_string(getpid());
-  std::ofstream file(temporary, std::ios::binary);
-  file << document.dump(1) << "\n";
-  file.close();
-  if (!file) {
-    std::filesystem::remove(temporary, error);
-    return false;
+  std::string text = document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  // What machines of long ago left must not make it larger and larger.
+  if (static_cast<std::int64_t>(text.size()) > most_bytes) {
+    document["machines"] = Json{{machine_, document["machines"][machine_]}};
+    text = document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
-  std::filesystem::rename(temporary, path_, error);
-  return !error;
+  if (write_new(temporary, text) && rename(temporary.c_str(), path_.c_str()) == 0) return true;
+  unlink(temporary.c_str());
+  return false;
 }
 
 }  // namespace orthant::engine

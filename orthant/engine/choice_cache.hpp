@@ -27,7 +27,9 @@ class ChoiceCache {
   ChoiceCache(std::string path, std::string machine) : path_(std::move(path)), machine_(std::move(machine)) {}
 
   [[nodiscard]] Choices load() const;
-  /// Adds choices to the file. False if it cannot be written.
+  /// Why a file that is there is ignored; empty if it is missing or can be used.
+  [[nodiscard]] std::string trouble() const;
+  /// Adds choices to the file. False if it cannot be written, or another process keeps its lock.
   [[nodiscard]] bool store(const Choices& choices) const;
 
  private:

@@ -64,7 +64,10 @@ FastestAlgorithms find_fastest(const schedule::Schedule& schedule, comm::Comm& c
   const ChooseOptions options = for_job(asked, comm);
   const ChoiceCache cache(options.cache_path, machine_key());
   Choices choices;
-  add_lines(choices, comm::on_root(comm, [&] { return to_lines(cache.load()); }));
+  add_lines(choices, comm::on_root(comm, [&] {
+              if (const std::string why = cache.trouble(); !why.empty()) options.ignored(why);
+              return to_lines(cache.load());
+            }));
   Measuring measuring(schedule, options);
   std::vector<OpenTask> missing;
   for (const OpenTask& task : open_tasks(schedule, options.threads)) {

@@ -40,6 +40,7 @@ struct ChooseOptions {
   double whole_flops = 1e10;
   /// Called on every rank that measures: before and after every convolution.
   std::function<void(const MeasuringProgress&)> progress = [](const MeasuringProgress&) {};
+  std::function<void(const std::string& why)> ignored = [](const std::string&) {};  ///< on rank 0: the cache is
   std::function<void()> forgotten = [] {};  ///< called on rank 0 if the cache cannot be written
   /// Called on rank 0 if the ranks run on so many sorts of processors, which then share one choice for each task.
   std::function<void(int)> mixed_processors = [](int) {};

@@ -42,6 +42,10 @@ Fields::Fields(const Document& map, const std::string& origin, std::span<const s
   }
 }
 
+Fields::Fields(const Document& map, const std::string& origin) : map_(map), origin_(origin) {
+  if (map.kind != Document::Kind::map) refuse(map, fmt::format("{} where a map is needed", shown(map)));
+}
+
 const Document* Fields::find(const std::string& key) const {
   const auto found =
       std::find_if(map_.entries.begin(), map_.entries.end(), [&](const auto& entry) { return entry.first == key; });

@@ -15,6 +15,9 @@ class Fields {
   /// Throws Error if `map` is no map, or has a key that is not among `known` (naming the nearest).
   Fields(const Document& map, const std::string& origin, std::span<const std::string> known);
 
+  /// Any keys may be there. Throws Error if `map` is no map.
+  Fields(const Document& map, const std::string& origin);
+
   [[nodiscard]] int line() const { return map_.line; }
   /// Null if the key is absent.
   [[nodiscard]] const Document* find(const std::string& key) const;

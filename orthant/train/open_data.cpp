@@ -43,6 +43,14 @@ data::sets::SampleShape sample_shape(const model::Graph& graph) {
   return shape;
 }
 
+std::vector<std::string> files_of(const DataOptions& options) {
+  if (options.kind == DataOptions::Kind::synthetic) return {};
+  if (options.kind == DataOptions::Kind::hdf5) return data::io::list_files(options.files, {".h5", ".hdf5"});
+  std::vector<std::string> paths = expand(options.inputs);
+  for (std::string& path : expand(options.targets)) paths.push_back(std::move(path));
+  return paths;
+}
+
 std::string survey_data(const DataOptions& options) {
   if (options.kind != DataOptions::Kind::hdf5) return "";
   return data::formats::outlines_text(

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace orthant::train {
 
@@ -15,6 +16,8 @@ data::sets::SampleShape sample_shape(const model::Graph& graph);
 /// Describes a run's files as text, which open_data() needs: one rank looks at them for all. Throws Error for files
 /// that cannot be read.
 std::string survey_data(const DataOptions& options);
+/// The files of a run's data, as they were named or found.
+std::vector<std::string> files_of(const DataOptions& options);
 
 /// Opens the data of a run; `survey` is what survey_data() returned. Throws Error if they do not fit the network.
 std::unique_ptr<data::sets::Dataset> open_data(const DataOptions& options, const model::Graph& graph,

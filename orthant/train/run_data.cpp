@@ -1,7 +1,12 @@
 #include "orthant/train/run_data.hpp"
 
+#include "orthant/base/error.hpp"
+#include "orthant/base/format.hpp"
+#include "orthant/base/printable.hpp"
 #include "orthant/comm/agree.hpp"
+#include "orthant/data/formats/hdf5_survey.hpp"
 #include "orthant/data/sets/subset.hpp"
+#include "orthant/data/tools/set_check.hpp"
 #include "orthant/train/open_data.hpp"
 #include "orthant/train/split.hpp"
 
@@ -12,6 +17,41 @@ std::string survey_validation(const RunFile& run) {
   return run.validation.has_files() ? survey_data(validation_data(run.validation, run.data)) : "";
 }
 
+void warn_of_gaps(const std::string& survey) {
+  if (survey.empty()) return;
+  for (const data::formats::Hdf5Outline& outline : data::formats::outlines_from_text(survey)) {
+    for (const data::formats::Hdf5Array& array : outline.arrays) {
+      if (const std::string gaps = data::formats::gaps_of(outline, array); !gaps.empty())
+        fmt::print(stderr, "warning: {}\n", base::one_line(gaps));
+    }
+  }
+}
+
+/// Collective. Compares files with the checksums beside them, each rank some, and tells what was never written.
+void check_files(const RunFile& run, const RunSurvey& survey, comm::Comm& comm) {
+  if (comm.rank() == 0) {
+    warn_of_gaps(survey.data);
+    warn_of_gaps(survey.validation);
+  }
+  const std::vector<std::string> paths = comm::agree(comm, [&] {
+    std::vector<std::string> found = files_of(run.data);
+    if (run.validation.has_files())
+      for (std::string& path : files_of(validation_data(run.validation, run.data))) found.push_back(std::move(path));
+    return found;
+  });
+  // Together after every file, so that no rank waits long for another.
+  data::tools::ChecksumLists lists;
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  for (std::size_t first = 0; first < paths.size(); first += ranks) {
+    comm::agree(comm, [&] {
+      const std::size_t mine = first + static_cast<std::size_t>(comm.rank());
+      if (mine >= paths.size()) return;
+      const std::string problem = lists.compare(paths[mine]).problem;
+      if (!problem.empty()) base::fail(base::Exit::bad_data, "{}", problem);
+    });
+  }
+}
+
 }  // namespace
 
 RunSurvey survey_run(const RunFile& run) { return {survey_data(run.data), survey_validation(run)}; }
@@ -20,6 +60,7 @@ RunSurvey survey_run(const RunFile& run, comm::Comm& comm) {
   RunSurvey survey;
   survey.data = comm::on_root(comm, [&] { return survey_data(run.data); });
   survey.validation = comm::on_root(comm, [&] { return survey_validation(run); });
+  check_files(run, survey, comm);
   return survey;
 }
 

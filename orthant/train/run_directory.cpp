@@ -2,8 +2,11 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
+#include "orthant/base/new_file.hpp"
 #include "orthant/data/io/file.hpp"
 #include "orthant/data/io/set_directory.hpp"
+
+#include <fcntl.h>
 
 #include <array>
 #include <cerrno>
@@ -37,8 +40,10 @@ std::string first_free(const std::string& name) {
 
 }  // namespace
 
-LineFile::LineFile(const std::string& path, Mode mode)
-    : path_(path), file_(std::fopen(path.c_str(), mode == Mode::replace ? "we" : "ae")) {
+LineFile::LineFile(const std::string& path, Mode mode) : path_(path) {
+  constexpr int append = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+  const int descriptor = mode == Mode::replace ? base::open_new_file(path) : open(path.c_str(), append, 0644);
+  if (descriptor >= 0) file_.reset(fdopen(descriptor, mode == Mode::replace ? "w" : "a"));
   if (!file_) fail(Exit::io, "cannot write '{}': {}", path, std::strerror(errno));
 }
 
@@ -74,8 +79,12 @@ std::string newest_run(const std::string& name) {
   return newest;
 }
 
+RunDirectory::RunDirectory(std::string path)
+    : path_(std::move(path)), lock_(std::make_unique<data::io::DirectoryLock>(path_)) {}
+
 void check_run_directory(const std::string& wanted, bool overwrite) {
   data::io::check_writable(wanted.empty() ? "runs" : wanted);
+  if (!wanted.empty()) data::io::check_not_locked(wanted);
   if (!wanted.empty() && !overwrite && fs::exists(wanted + "/metrics.csv"))
     fail(Exit::io, "'{}' holds a run already; choose another output, or set overwrite=true", wanted);
 }
@@ -84,9 +93,11 @@ RunDirectory::RunDirectory(const std::string& wanted, const std::string& name, b
   check_run_directory(wanted, overwrite);
   if (wanted.empty()) {
     path_ = first_free(name);
+    lock_ = std::make_unique<data::io::DirectoryLock>(path_);
     return;
   }
   make_directory(path_);
+  lock_ = std::make_unique<data::io::DirectoryLock>(path_);
   if (!overwrite) return;
   // Files of an earlier run that this one may not write must not be taken for its own.
   for (const char* stale : {"best.safetensors", "validation.csv", "checkpoints"}) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "orthant/data/io/directory_lock.hpp"
 #include "orthant/model/graph.hpp"
 
 #include <cstdio>
@@ -34,19 +35,21 @@ std::vector<std::string> cut_table(const std::string& path, std::int64_t step);
 /// `wanted` means a new directory under runs/. Changes nothing.
 void check_run_directory(const std::string& wanted, bool overwrite);
 
-/// The directory of one run: run.yaml, plan.json, log.txt, metrics.csv, weights.safetensors.
+/// The directory of one run: run.yaml, plan.json, log.txt, metrics.csv, weights.safetensors. Locked as long as this
+/// lives.
 class RunDirectory {
  public:
   /// Checks it as above. `wanted` empty: the first free runs/<name>-<number>.
   RunDirectory(const std::string& wanted, const std::string& name, bool overwrite);
   /// The directory of a run that goes on.
-  explicit RunDirectory(std::string path) : path_(std::move(path)) {}
+  explicit RunDirectory(std::string path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
 
  private:
   std::string path_;
+  std::unique_ptr<data::io::DirectoryLock> lock_;
 };
 
 /// The losses and rates of a run, one line per step, with every digit.

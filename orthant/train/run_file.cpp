@@ -60,11 +60,9 @@ LearningRate read_learning_rate(const Document& value, const std::string& origin
 }
 
 model::SettingValues read_settings(const Document& value, const std::string& origin) {
-  Words keys;
-  for (const auto& entry : value.entries) keys.push_back(entry.first);
-  const Fields fields(value, origin, keys);
+  const Fields fields(value, origin);
   model::SettingValues settings;
-  for (const std::string& key : keys) settings[key] = fields.word(key);
+  for (const auto& [key, word] : value.entries) settings[key] = fields.word(word, key);
   return settings;
 }
 

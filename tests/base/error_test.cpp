@@ -23,6 +23,7 @@ TEST(Error, ExitCodesAreTheDocumentedOnes) {
   EXPECT_EQ(static_cast<int>(Exit::internal), 70);
   EXPECT_EQ(static_cast<int>(Exit::does_not_fit), 71);
   EXPECT_EQ(static_cast<int>(Exit::io), 74);
+  EXPECT_EQ(static_cast<int>(Exit::busy), 75);
   EXPECT_EQ(static_cast<int>(Exit::disagreement), 76);
   EXPECT_EQ(static_cast<int>(Exit::stopped), 85);
   EXPECT_EQ(static_cast<int>(Exit::watchdog), 86);

@@ -34,6 +34,40 @@ data::formats::TensorSource constant(const std::string& name, const std::vector<
   return {name, extents, [value](std::span<float> into) { std::fill(into.begin(), into.end(), value); }};
 }
 
+TEST(Safetensors, FindsAFlippedBitByTheChecksum) {
+  const test::TemporaryDirectory folder;
+  const std::string path = folder.file("w");
+  data::formats::write_safetensors(path, {constant("b", {2, 3}, 1.5F), constant("a", {4}, -2)});
+  std::string bytes = data::io::read_text(path);
+  bytes[bytes.size() - 2] ^= 1;
+  folder.write("w", bytes);
+  const SafetensorsFile file(path);
+  std::vector<float> items(6);
+  file.read("b", items);
+  items.resize(4);
+  expect_error(Exit::bad_data, "tensor 'a' has checksum", [&] { file.read("a", items); });
+}
+
+TEST(Safetensors, RefusesChecksumsOfAnotherFile) {
+  const test::TemporaryDirectory folder;
+  const std::string sums = R"("__metadata__":{"crc32c":"%"},)";
+  for (const std::string text : {"0000000", "000000000", "0000000000000000", "0000000x", ""}) {
+    std::string header = sums;
+    header.replace(header.find('%'), 1, text);
+    expect_error(Exit::bad_data, "checksums are not those of 1 tensors",
+                 [&] { SafetensorsFile(folder.write("w", one(header + entry("a", "1", 0, 4), 4))); });
+  }
+}
+
+/// Thousands of tensors took minutes when every one looked at all others.
+TEST(Safetensors, ReadsManyTensors) {
+  const test::TemporaryDirectory folder;
+  std::string text;
+  constexpr int many = 200'000;
+  for (int i = 0; i < many; ++i) text += (i > 0 ? "," : "") + entry("t" + std::to_string(i), "0", 0, 0);
+  EXPECT_EQ(SafetensorsFile(folder.write("w", one(text, 0))).tensors().size(), static_cast<std::size_t>(many));
+}
+
 TEST(Safetensors, ReadsWhatItWrote) {
   const test::TemporaryDirectory folder;
   data::formats::write_safetensors(

@@ -14,8 +14,13 @@
 #include <gtest/gtest.h>
 #include <utility>
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <filesystem>
+
 #include <fstream>
 #include <mutex>
 #include <set>
@@ -319,6 +324,53 @@ TEST(ChoiceCache, KeepsMachinesApart) {
   EXPECT_EQ(ChoiceCache(path, "a").load(), of_a);
   EXPECT_EQ(ChoiceCache(path, "b").load(), of_b);
   EXPECT_TRUE(ChoiceCache(path, "c").load().empty());
+}
+
+/// A file that makes a parser that recurses run out of stack, or that takes all memory when it is indented.
+TEST(ChoiceCache, DeepAndLargeFilesAreIgnored) {
+  const TemporaryDirectory folder;
+  const std::string path = folder.file("kernels.json");
+  const std::string start = R"({"format": "orthant-kernels", "version": 2, "machines": {"b": )";
+  for (const std::string& text :
+       {start + std::string(2'000'000, '['), start + std::string(40'000, '[') + std::string(40'000, ']') + "}}",
+        "{" + std::string(20 << 20, ' ') + "}"}) {
+    std::ofstream(path) << text;
+    EXPECT_TRUE(ChoiceCache(path, "a").load().empty());
+    EXPECT_NE(ChoiceCache(path, "a").trouble(), "");
+    EXPECT_TRUE(ChoiceCache(path, "a").store({{"task", {Algorithm::matrix}}}));
+    EXPECT_LT(std::filesystem::file_size(path), 1000U);
+    EXPECT_EQ(ChoiceCache(path, "a").trouble(), "");
+  }
+}
+
+TEST(ChoiceCache, NeitherWaitsForAFifoNorReplacesIt) {
+  const TemporaryDirectory folder;
+  const std::string path = folder.file("kernels.json");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_TRUE(ChoiceCache(path, "a").load().empty());
+  EXPECT_EQ(ChoiceCache(path, "a").trouble(), "it is no regular file");
+  EXPECT_FALSE(ChoiceCache(path, "a").store({{"task", {Algorithm::matrix}}}));
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+}
+
+TEST(ChoiceCache, DoesNotWaitForALockThatIsKept) {
+  const TemporaryDirectory folder;
+  const std::string path = folder.file("kernels.json");
+  const int other = open((path + ".lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  EXPECT_FALSE(ChoiceCache(path, "a").store({{"task", {Algorithm::matrix}}}));
+  close(other);
+  EXPECT_TRUE(ChoiceCache(path, "a").store({{"task", {Algorithm::matrix}}}));
+}
+
+TEST(ChoiceCache, DoesNotFollowAPlantedLink) {
+  const TemporaryDirectory folder;
+  const std::string path = folder.file("kernels.json");
+  const std::string victim = folder.file("victim");
+  std::ofstream(victim) << "precious";
+  std::filesystem::create_symlink(victim, path + "." + std::to_string(getpid()));
+  EXPECT_TRUE(ChoiceCache(path, "a").store({{"task", {Algorithm::matrix}}}));
+  EXPECT_EQ(std::filesystem::file_size(victim), 8U);
 }
 
 TEST(ChoiceCache, ADamagedFileIsEmptyAndWrittenAnew) {

@@ -1,7 +1,9 @@
 #include "orthant/data/formats/hdf5_outline.hpp"
 
+#include "orthant/base/format.hpp"
 #include "orthant/base/json.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace orthant::data::formats {
@@ -98,6 +100,16 @@ Hdf5Outline outline_from_json(const Json& json) {
                       .arrays = {}};
   for (const Json& array : json.at("arrays")) outline.arrays.push_back(array_from_json(array));
   return outline;
+}
+
+std::string gaps_of(const Hdf5Outline& outline, const Hdf5Array& array) {
+  const auto missing =
+      std::count_if(array.chunks.begin(), array.chunks.end(), [](const auto& c) { return c.bytes == 0; });
+  if (missing == 0) return "";
+  return fmt::format(
+      "'{}:{}' has {} of {} chunks that were never written and read as its fill value; was its writer "
+      "interrupted?",
+      outline.path, array.name, missing, array.chunks.size());
 }
 
 }  // namespace orthant::data::formats

@@ -50,6 +50,9 @@ struct Hdf5Outline {
   bool operator==(const Hdf5Outline&) const = default;
 };
 
+/// How many chunks of an array were never written, as a sentence for the user; empty if none.
+std::string gaps_of(const Hdf5Outline& outline, const Hdf5Array& array);
+
 base::Json to_json(const Hdf5Outline& outline);
 Hdf5Outline outline_from_json(const base::Json& json);
 

@@ -48,6 +48,8 @@ std::span<const std::byte> Hdf5Unpacker::unpack(const Hdf5Chunk& chunk) {
 }
 
 void Hdf5Unpacker::inflate(std::size_t most_bytes, const Hdf5Chunk& chunk) {
+  // Deflate makes at most 1,032 bytes of one.
+  if (most_bytes / 1032 > bytes_.size()) refuse(chunk, "does not unpack");
   scratch_.resize(most_bytes);
   uLongf got = scratch_.size();
   const int status = ::uncompress(reinterpret_cast<Bytef*>(scratch_.data()), &got,

@@ -97,8 +97,10 @@ struct Hdf5Writer::State {
 
 Hdf5Writer::Hdf5Writer(std::string path) : path_(std::move(path)), temporary_(path_ + ".part") {
   prepare_hdf5();
+  // Left by a run that was killed, or a link that leads elsewhere.
+  ::unlink(temporary_.c_str());
   errno = 0;
-  const hid_t file = H5Fcreate(temporary_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t file = H5Fcreate(temporary_.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
   if (file < 0) {
     const std::string why = reason();
     ::unlink(temporary_.c_str());

@@ -93,11 +93,26 @@ arrays::NumberType read_type(const Header& header, const std::string& path) {
   return found->second;
 }
 
+std::int64_t number_bytes(arrays::NumberType type, const std::vector<std::int64_t>& extents) {
+  std::int64_t bytes = bytes_of(type);
+  for (const std::int64_t extent : extents) bytes = base::checked_mul(bytes, extent);
+  return bytes;
+}
+
+/// How long the file must be, as its header says; only the header where that makes no sense.
+std::size_t promised_bytes(std::span<const std::byte> so_far, const std::string& path) {
+  if (so_far.size() < data_begin) return data_begin;
+  const Header header(so_far, path);
+  const auto offset = header.get<float>(vox_offset);
+  if (!(offset >= 0 && offset < 1e9F)) return data_begin;
+  const std::int64_t bytes = number_bytes(read_type(header, path), read_extents(header, path));
+  return static_cast<std::size_t>(base::checked_add(static_cast<std::int64_t>(offset), bytes));
+}
+
 /// The bytes of the numbers; throws Error if the file does not have what the header says.
 std::span<const std::byte> numbers_of(const Header& header, const Nifti& image, std::span<const std::byte> bytes,
                                       const std::string& path) {
-  std::int64_t needed = bytes_of(image.type);
-  for (const std::int64_t extent : image.extents) needed = base::checked_mul(needed, extent);
+  const std::int64_t needed = number_bytes(image.type, image.extents);
   const auto offset = header.get<float>(vox_offset);
   const auto size = static_cast<std::int64_t>(bytes.size());
   if (!(offset >= static_cast<float>(header_bytes)) || offset > static_cast<float>(size))
@@ -149,7 +164,8 @@ std::string make_header(const Nifti& image) {
 }  // namespace
 
 Nifti read_nifti(const std::string& path) {
-  const std::vector<std::byte> bytes = io::read_unpacked(path);
+  const std::vector<std::byte> bytes =
+      io::read_unpacked(path, [&](std::span<const std::byte> so_far) { return promised_bytes(so_far, path); });
   const Header header(bytes, path);
   Nifti image;
   image.extents = read_extents(header, path);

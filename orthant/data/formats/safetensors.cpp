@@ -2,9 +2,11 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/json.hpp"
+#include "orthant/data/io/crc32c.hpp"
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -16,6 +18,8 @@ using base::fail;
 using base::Json;
 
 constexpr std::int64_t most_header_bytes = 100'000'000;
+constexpr const char* sums_key = "crc32c";
+constexpr std::size_t digits = 8;
 constexpr std::int64_t piece_items = 1 << 18;
 
 std::string read_header(const io::InputFile& file) {
@@ -122,9 +126,39 @@ void check_cover(const std::map<std::string, TensorEntry>& tensors, std::int64_t
   if (at != bytes) fail(Exit::bad_data, "'{}': {} bytes after the last tensor belong to no tensor", path, bytes - at);
 }
 
-std::string header_text(const std::vector<TensorSource>& tensors, const std::map<std::string, std::string>& metadata) {
+/// The checksums in a file's metadata, if it has them.
+void read_sums(const Json& metadata, std::map<std::string, TensorEntry>& tensors, const std::string& path) {
+  const Json value = metadata.is_object() ? metadata.value(sums_key, Json()) : Json();
+  if (!value.is_string()) return;
+  const std::string text = value.get<std::string>();
+  std::size_t at = 0;
+  for (auto& [name, entry] : tensors) {
+    std::uint32_t sum = 0;
+    const char* end = text.data() + std::min(text.size(), at + digits);
+    const auto [stop, error] = std::from_chars(text.data() + std::min(at, text.size()), end, sum, 16);
+    if (error != std::errc() || stop != end || end != text.data() + at + digits)
+      fail(Exit::bad_data, "'{}' is damaged: its checksums are not those of {} tensors", path, tensors.size());
+    entry.crc32c = sum;
+    at += digits;
+  }
+  if (at != text.size())
+    fail(Exit::bad_data, "'{}' is damaged: its checksums are not those of {} tensors", path, tensors.size());
+}
+
+/// The checksums as the metadata has them; `sums` are in the order of the tensors.
+std::string sums_text(const std::vector<TensorSource>& tensors, const std::vector<std::uint32_t>& sums) {
+  std::map<std::string, std::uint32_t> by_name;
+  for (std::size_t i = 0; i < tensors.size(); ++i) by_name[tensors[i].name] = sums[i];
+  std::string text;
+  for (const auto& [name, sum] : by_name) text += fmt::format("{:08x}", sum);
+  return text;
+}
+
+std::string header_text(const std::vector<TensorSource>& tensors, std::map<std::string, std::string> metadata,
+                        const std::vector<std::uint32_t>& sums) {
   Json header = Json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  metadata[sums_key] = sums_text(tensors, sums);
+  header["__metadata__"] = metadata;
   std::int64_t at = 0;
   for (const TensorSource& tensor : tensors) {
     std::int64_t items = 1;
@@ -149,6 +183,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
     tensors_[name] = EntryReader(json, fmt::format("'{}': tensor '{}'", path, name)).read();
   }
   check_cover(tensors_, file_.bytes() - data_begin_, path);
+  read_sums(header.value("__metadata__", Json()), tensors_, path);
 }
 
 void SafetensorsFile::read(const std::string& name, std::span<float> into) const {
@@ -157,12 +192,17 @@ void SafetensorsFile::read(const std::string& name, std::span<float> into) const
   const auto count = static_cast<std::int64_t>(into.size());
   assert(count * size == entry.end - entry.begin);
   std::vector<std::byte> piece;
+  std::uint32_t sum = 0;
   for (std::int64_t begin = 0; begin < count; begin += piece_items) {
     const std::int64_t some = std::min(piece_items, count - begin);
     piece.resize(static_cast<std::size_t>(some * size));
     file_.read(data_begin_ + entry.begin + begin * size, piece);
     arrays::convert(entry.type, piece, into.data() + begin, 1);
+    if (entry.crc32c) sum = io::crc32c(piece, sum);
   }
+  if (entry.crc32c && sum != *entry.crc32c)
+    fail(Exit::bad_data, "'{}' is damaged: tensor '{}' has checksum {:08x}, but the file says {:08x}; use another copy",
+         path(), name, sum, *entry.crc32c);
   const auto bad = std::find_if(into.begin(), into.end(), [](float value) { return !std::isfinite(value); });
   if (bad != into.end())
     fail(Exit::bad_data, "'{}': tensor '{}' holds {} at item {}; only finite numbers can be used", path(), name, *bad,
@@ -171,19 +211,24 @@ void SafetensorsFile::read(const std::string& name, std::span<float> into) const
 
 void write_safetensors(const std::string& path, const std::vector<TensorSource>& tensors,
                        const std::map<std::string, std::string>& metadata) {
-  const std::string header = header_text(tensors, metadata);
+  std::vector<std::uint32_t> sums(tensors.size());
+  const std::string header = header_text(tensors, metadata, sums);
   const std::uint64_t length = header.size();
   io::OutputFile file(path);
   file.write(std::as_bytes(std::span(&length, 1)));
   file.write(header);
   std::vector<float> items;
-  for (const TensorSource& tensor : tensors) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const TensorSource& tensor = tensors[i];
     std::size_t count = 1;
     for (const std::int64_t extent : tensor.extents) count *= static_cast<std::size_t>(extent);
     items.resize(count);
     tensor.fill(items);
+    sums[i] = io::crc32c(std::as_bytes(std::span(items)));
     file.write(std::as_bytes(std::span(items)));
   }
+  // Of the same length as before.
+  file.write_at(sizeof length, header_text(tensors, metadata, sums));
   file.commit();
 }
 

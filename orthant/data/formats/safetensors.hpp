@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ struct TensorEntry {
   arrays::NumberType type = arrays::NumberType::f32;
   std::vector<std::int64_t> extents;
   std::int64_t begin = 0, end = 0;
+  std::optional<std::uint32_t> crc32c{};  ///< of its bytes, in files that have checksums
 };
 
 /// Named tensors on disk. The constructor reads and checks the header; tensors must cover the file without
@@ -26,7 +28,8 @@ class SafetensorsFile {
 
   [[nodiscard]] const std::string& path() const { return file_.path(); }
   [[nodiscard]] const std::map<std::string, TensorEntry>& tensors() const { return tensors_; }
-  /// The tensor as floats; `into` must have its size. Throws Error with the position of a NaN or infinity.
+  /// The tensor as floats; `into` must have its size. Throws Error with the position of a NaN or infinity, or if the
+  /// file has checksums and that of the tensor is another.
   void read(const std::string& name, std::span<float> into) const;
 
  private:
@@ -42,7 +45,8 @@ struct TensorSource {
   std::function<void(std::span<float>)> fill;
 };
 
-/// Writes a file atomically, tensors in the given order.
+/// Writes a file atomically, tensors in the given order, with their checksums in the metadata `crc32c`: one of eight
+/// hexadecimal digits for each tensor, in the order of names.
 void write_safetensors(const std::string& path, const std::vector<TensorSource>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

@@ -15,6 +15,9 @@ namespace {
 using base::Exit;
 using Bytes = std::span<const std::byte>;
 
+constexpr std::size_t head_bytes = 12, tail_bytes = 4;
+constexpr std::uint64_t most_record_bytes = std::uint64_t{1} << 34U;
+
 template <class T>
 T number_at(Bytes bytes, std::size_t at) {
   T value{};
@@ -129,8 +132,6 @@ CosmoflowRecord parse(Bytes example, std::int64_t channels) {
 
 /// The bytes of the next record; removes it from `rest`.
 Bytes next_record(Bytes& rest) {
-  constexpr std::size_t head_bytes = 12;
-  constexpr std::size_t tail_bytes = 4;
   if (rest.size() < head_bytes + tail_bytes) throw Malformed{"it is truncated"};
   if (number_at<std::uint32_t>(rest, 8) != masked(io::crc32c(rest.first(8)))) throw Malformed{"its length is damaged"};
   const auto length = number_at<std::uint64_t>(rest, 0);
@@ -142,10 +143,30 @@ Bytes next_record(Bytes& rest) {
   return data;
 }
 
+/// Asks for one record after the other, each as long as its head says.
+class NextRecord {
+ public:
+  std::size_t operator()(Bytes so_far) {
+    while (true) {
+      if (so_far.size() < begin_ + head_bytes) return begin_ + head_bytes;
+      const Bytes head = so_far.subspan(begin_, head_bytes);
+      const auto length = number_at<std::uint64_t>(head, 0);
+      const bool is_damaged = number_at<std::uint32_t>(head, 8) != masked(io::crc32c(head.first(8)));
+      if (is_damaged || length > most_record_bytes) return so_far.size();
+      const std::size_t end = begin_ + head_bytes + static_cast<std::size_t>(length) + tail_bytes;
+      if (so_far.size() < end) return end;
+      begin_ = end;
+    }
+  }
+
+ private:
+  std::size_t begin_ = 0;
+};
+
 }  // namespace
 
 std::vector<CosmoflowRecord> read_tfrecord(const std::string& path, std::int64_t channels) {
-  const std::vector<std::byte> bytes = io::read_unpacked(path);
+  const std::vector<std::byte> bytes = io::read_unpacked(path, NextRecord());
   std::vector<CosmoflowRecord> records;
   Bytes rest = bytes;
   try {

@@ -1,6 +1,7 @@
 #include "orthant/data/io/file.hpp"
 
 #include "orthant/base/error.hpp"
+#include "orthant/base/new_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -28,15 +29,18 @@ using base::fail;
 void sync_directory_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const int directory = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) return;
-  ::fsync(directory);
-  ::close(directory);
+  // Who may write to a directory need not be allowed to read it, and some file systems cannot sync one.
+  if (directory < 0 && errno == EACCES) return;
+  const bool synced = directory >= 0 && (base::sync_file(directory) || errno == EINVAL || errno == ENOTSUP);
+  const int reason = errno;
+  if (directory >= 0) ::close(directory);
+  if (!synced) fail(Exit::io, "cannot write '{}': its directory: {}", path, std::strerror(reason));
 }
 
 }  // namespace
 
 InputFile::InputFile(std::string path) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor_ < 0) fail_io("open", path_);
   struct stat status {};
   const bool regular = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
@@ -69,7 +73,7 @@ void InputFile::read(std::int64_t offset, std::span<std::byte> into) const {
 }
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".part") {
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  descriptor_ = base::open_new_file(temporary_);
   if (descriptor_ < 0) fail(Exit::io, "cannot write '{}': {}", path_, std::strerror(errno));
 }
 
@@ -90,8 +94,19 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 
 void OutputFile::write(const std::string& text) { write(std::as_bytes(std::span(text))); }
 
+void OutputFile::write_at(std::int64_t offset, const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t put =
+        ::pwrite(descriptor_, text.data() + done, text.size() - done, offset + static_cast<std::int64_t>(done));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail(Exit::io, "cannot write '{}': {}", path_, std::strerror(errno));
+    done += static_cast<std::size_t>(put);
+  }
+}
+
 void OutputFile::commit() {
-  if (::fsync(descriptor_) != 0) fail(Exit::io, "cannot write '{}': {}", path_, std::strerror(errno));
+  if (!base::sync_file(descriptor_)) fail(Exit::io, "cannot write '{}': {}", path_, std::strerror(errno));
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0)
     fail(Exit::io, "cannot write '{}': {}", path_, std::strerror(errno));
   ::close(std::exchange(descriptor_, -1));
@@ -99,8 +114,8 @@ void OutputFile::commit() {
 }
 
 void put_in_place(const std::string& temporary, const std::string& path) {
-  const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
+  const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  const bool synced = descriptor >= 0 && base::sync_file(descriptor);
   const int reason = errno;
   if (descriptor >= 0) ::close(descriptor);
   if (!synced) fail(Exit::io, "cannot write '{}': {}", path, std::strerror(reason));

@@ -40,6 +40,8 @@ class OutputFile {
 
   void write(std::span<const std::byte> bytes);
   void write(const std::string& text);
+  /// Writes over what is there already.
+  void write_at(std::int64_t offset, const std::string& text);
   void commit();
 
  private:

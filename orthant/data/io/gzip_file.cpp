@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
+#include <new>
 
 namespace orthant::data::io {
 namespace {
@@ -16,55 +16,83 @@ using base::fail;
 
 constexpr int gzip_window = 15 + 16;  // this is how zlib is asked for the gzip format
 constexpr std::size_t piece_bytes = 1 << 22;
+/// Deflate makes no more of a byte.
+constexpr std::size_t most_expansion = 1032;
 
 bool is_gzip(std::span<const std::byte> bytes) {
   return bytes.size() > 2 && bytes[0] == std::byte{0x1F} && bytes[1] == std::byte{0x8B};
 }
 
-/// Owns zlib's state.
-struct Inflater {
-  Inflater() { inflateInit2(&stream, gzip_window); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-  ~Inflater() { inflateEnd(&stream); }
-  z_stream stream{};
-};
-
-/// A gzip file is a sequence of members.
-std::vector<std::byte> unpack(std::span<const std::byte> packed, std::size_t most_bytes, const std::string& path) {
-  std::vector<std::byte> bytes;
-  while (!packed.empty()) {
-    if (!is_gzip(packed)) fail(Exit::bad_data, "'{}' has {} bytes after its gzip data", path, packed.size());
-    Inflater inflater;
-    z_stream& stream = inflater.stream;
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));
-    int status = Z_OK;
-    while (status != Z_STREAM_END) {
-      const std::size_t left = packed.size() - static_cast<std::size_t>(stream.total_in);
-      const std::size_t before = bytes.size();
-      bytes.resize(before + piece_bytes);
-      stream.avail_in = static_cast<uInt>(std::min<std::size_t>(left, 1U << 30U));
-      stream.next_out = reinterpret_cast<Bytef*>(bytes.data() + before);
-      stream.avail_out = static_cast<uInt>(piece_bytes);
-      status = inflate(&stream, Z_NO_FLUSH);
-      bytes.resize(before + piece_bytes - stream.avail_out);
-      if (bytes.size() > most_bytes)
-        fail(Exit::bad_data, "'{}' unpacks to more than {} bytes; is it the right file?", path, most_bytes);
-      if (status != Z_OK && status != Z_STREAM_END)
-        fail(Exit::bad_data, "'{}' does not unpack: its gzip data is damaged or truncated", path);
-    }
-    packed = packed.subspan(static_cast<std::size_t>(stream.total_in));
+/// Unpacks a gzip file, which is a sequence of members, some of it at a time.
+class Unpacking {
+ public:
+  Unpacking(std::span<const std::byte> packed, const std::string& path) : packed_(packed), path_(path) {}
+  Unpacking(const Unpacking&) = delete;
+  Unpacking& operator=(const Unpacking&) = delete;
+  ~Unpacking() {
+    if (is_open_) inflateEnd(&stream_);
   }
-  return bytes;
-}
+
+  /// Appends what comes next until `bytes` has so many, or the file ends.
+  void fill(std::vector<std::byte>& bytes, std::size_t until) {
+    while (bytes.size() < until) {
+      if (!is_open_) {
+        if (packed_.empty()) return;
+        open();
+      }
+      unpack_piece(bytes, std::min(until - bytes.size(), piece_bytes));
+    }
+  }
+
+ private:
+  void open() {
+    if (!is_gzip(packed_)) fail(Exit::bad_data, "'{}' has {} bytes after its gzip data", path_, packed_.size());
+    stream_ = {};
+    if (inflateInit2(&stream_, gzip_window) != Z_OK) throw std::bad_alloc();
+    is_open_ = true;
+  }
+  void unpack_piece(std::vector<std::byte>& bytes, std::size_t most) {
+    const std::size_t before = bytes.size();
+    const std::size_t given = std::min<std::size_t>(packed_.size(), 1U << 30U);
+    bytes.resize(before + most);
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed_.data()));
+    stream_.avail_in = static_cast<uInt>(given);
+    stream_.next_out = reinterpret_cast<Bytef*>(bytes.data() + before);
+    stream_.avail_out = static_cast<uInt>(most);
+    const int status = inflate(&stream_, Z_NO_FLUSH);
+    bytes.resize(before + most - stream_.avail_out);
+    packed_ = packed_.subspan(given - stream_.avail_in);
+    if (status == Z_STREAM_END) {
+      inflateEnd(&stream_);
+      is_open_ = false;
+    } else if (status != Z_OK) {
+      fail(Exit::bad_data, "'{}' does not unpack: its gzip data is damaged or truncated", path_);
+    }
+  }
+
+  std::span<const std::byte> packed_;
+  const std::string& path_;
+  z_stream stream_{};
+  bool is_open_ = false;
+};
 
 }  // namespace
 
-std::vector<std::byte> read_unpacked(const std::string& path, std::size_t most_bytes) {
+std::vector<std::byte> read_unpacked(const std::string& path, const Wanted& wanted) {
   const InputFile file(path);
   std::vector<std::byte> bytes(static_cast<std::size_t>(file.bytes()));
   file.read(0, bytes);
-  return is_gzip(bytes) ? unpack(bytes, most_bytes, path) : bytes;
+  if (!is_gzip(bytes)) return bytes;
+  Unpacking unpacking(bytes, path);
+  std::vector<std::byte> unpacked;
+  while (true) {
+    const std::size_t before = unpacked.size();
+    const std::size_t needed = wanted(unpacked);
+    // A header that promises what cannot be is not worth the time.
+    if (needed <= before || needed / most_expansion > bytes.size()) return unpacked;
+    unpacking.fill(unpacked, needed);
+    if (unpacked.size() < needed) return unpacked;
+  }
 }
 
 std::string gzip(const std::string& bytes) {

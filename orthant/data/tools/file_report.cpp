@@ -95,6 +95,8 @@ void add_hdf5_array(FileReport& report, const formats::Hdf5Outline& outline, con
   const bool broken = array.refused.starts_with("damaged") || array.refused.starts_with("truncated");
   if (broken)
     note_problem(report, {base::Exit::bad_data, fmt::format("'{}:{}' is {}", outline.path, array.name, array.refused)});
+  if (const std::string gaps = formats::gaps_of(outline, array); readable && !gaps.empty())
+    note_problem(report, {base::Exit::bad_data, gaps});
   if (!numbers || !readable || array.extents.size() > 5) return;
   try {
     const formats::Hdf5Reader reader(outline, array, last_axes(array.extents.size()));

@@ -66,10 +66,17 @@ std::string list_beside(const std::string& path) {
 }
 std::string own_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-/// The checksums of a list by file name.
 std::map<std::string, std::string> read_list(const std::string& path) {
+  return parse_checksums(io::read_text(path), path);
+}
+
+std::string sum_of(const std::string& path) { return fmt::format("{:08x}", io::crc32c_of_file(path)); }
+
+}  // namespace
+
+std::map<std::string, std::string> parse_checksums(const std::string& list, const std::string& path) {
   std::map<std::string, std::string> sums;
-  std::istringstream text(io::read_text(path));
+  std::istringstream text(list);
   for (std::string line; std::getline(text, line);) {
     const std::size_t space = line.find("  ");
     if (space != 8)
@@ -78,10 +85,6 @@ std::map<std::string, std::string> read_list(const std::string& path) {
   }
   return sums;
 }
-
-std::string sum_of(const std::string& path) { return fmt::format("{:08x}", io::crc32c_of_file(path)); }
-
-}  // namespace
 
 void check_set(std::vector<FileReport>& reports, const SetOptions& options) {
   const auto first =
@@ -93,23 +96,27 @@ void check_set(std::vector<FileReport>& reports, const SetOptions& options) {
   }
 }
 
+ChecksumLists::Comparison ChecksumLists::compare(const std::string& path) {
+  const std::string list = list_beside(path);
+  if (!std::filesystem::exists(list)) return {};
+  if (!lists_.contains(list)) lists_[list] = read_list(list);
+  const auto known = lists_[list].find(own_name(path));
+  if (known == lists_[list].end()) return {.problem = fmt::format("'{}' has no checksum in '{}'", path, list)};
+  const std::string sum = sum_of(path);
+  if (sum == known->second) return {.compared = true};
+  return {
+      .compared = true,
+      .problem = fmt::format("'{}' has checksum {}, but '{}' says {}: it has changed", path, sum, list, known->second)};
+}
+
 std::int64_t check_checksums(std::vector<FileReport>& reports) {
-  std::map<std::string, std::map<std::string, std::string>> lists;
+  ChecksumLists lists;
   std::int64_t compared = 0;
   for (FileReport& report : reports) {
-    const std::string list = list_beside(report.path);
-    if (!std::filesystem::exists(list) || report.code == Exit::missing_input) continue;
-    if (!lists.contains(list)) lists[list] = read_list(list);
-    const auto known = lists[list].find(own_name(report.path));
-    if (known == lists[list].end()) {
-      add_problem(report, fmt::format("'{}' has no checksum in '{}'", report.path, list));
-      continue;
-    }
-    ++compared;
-    const std::string sum = sum_of(report.path);
-    if (sum != known->second)
-      add_problem(report, fmt::format("'{}' has checksum {}, but '{}' says {}: it has changed", report.path, sum, list,
-                                      known->second));
+    if (report.code == Exit::missing_input) continue;
+    const ChecksumLists::Comparison comparison = lists.compare(report.path);
+    compared += comparison.compared ? 1 : 0;
+    if (!comparison.problem.empty()) add_problem(report, comparison.problem);
   }
   return compared;
 }
