@@ -115,6 +115,12 @@ class Reference {
       case model::ActivationKind::leaky_relu: return value < 0 ? value * task_.activation.slope : value;
       case model::ActivationKind::tanh: return std::tanh(value);
       case model::ActivationKind::sigmoid: return 1 / (1 + std::exp(-value));
+      case model::ActivationKind::relu6:
+      case model::ActivationKind::hard_sigmoid:
+      case model::ActivationKind::elu:
+      case model::ActivationKind::silu:
+      case model::ActivationKind::gelu:
+      case model::ActivationKind::hard_swish: break;  // no part of a convolution
     }
     return value;
   }

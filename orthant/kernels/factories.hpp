@@ -20,7 +20,18 @@ std::unique_ptr<Primitive> make_pool(const model::PoolTask& task, int threads);
 namespace orthant::kernels::norm {
 std::unique_ptr<Primitive> make_norm_sums(const model::NormSumsTask& task, int threads);
 std::unique_ptr<Primitive> make_norm(const model::NormTask& task, int threads);
+std::unique_ptr<Primitive> make_pixel_norm(const model::PixelNormTask& task, int threads);
 }  // namespace orthant::kernels::norm
+
+namespace orthant::kernels::product {
+std::unique_ptr<Primitive> make_prelu(const model::PReluTask& task, int threads);
+std::unique_ptr<Primitive> make_product(const model::ProductTask& task, int threads);
+std::unique_ptr<Primitive> make_product_sums(const model::ProductSumsTask& task, int threads);
+}  // namespace orthant::kernels::product
+
+namespace orthant::kernels::remap {
+std::unique_ptr<Primitive> make_remap(const model::RemapTask& task, int threads);
+}  // namespace orthant::kernels::remap
 
 namespace orthant::kernels::elementwise {
 std::unique_ptr<Primitive> make_activation(const model::ActivationTask& task, int threads);

@@ -48,8 +48,8 @@ Line remainder(const Line& line, std::int64_t factor) {
   return rest;
 }
 
-Lines::Lines(std::initializer_list<const Layout*> layouts) {
-  const Layout& first = **layouts.begin();
+Lines::Lines(std::span<const Layout* const> layouts) {
+  const Layout& first = *layouts.front();
   pixels_ = tensor::pixels(first.extents);
   channels_ = first.extents.c;
   std::size_t last = 3;  // the merged dim being filled
@@ -91,6 +91,26 @@ Line Lines::line_at(std::int64_t begin, std::int64_t end) const {
     for (std::size_t i = 0; i < most_layouts; ++i) line.offsets[i] += at * dim_strides_[dim][i];
   }
   return line;
+}
+
+Lines SampleLines::lines_of(bool apart, std::initializer_list<const Layout*> layouts) {
+  std::array<Layout, most_layouts> copies{};
+  std::array<const Layout*, most_layouts> pointers{};
+  std::size_t count = 0;
+  for (const Layout* layout : layouts) {
+    copies.at(count) = *layout;
+    if (apart) copies[count].extents.n = 1;
+    pointers[count] = &copies[count];
+    ++count;
+  }
+  return Lines(std::span<const Layout* const>(pointers.data(), count));
+}
+
+SampleLines::SampleLines(bool apart, std::initializer_list<const Layout*> layouts) : lines_(lines_of(apart, layouts)) {
+  if (!apart) return;
+  parts_ = (*layouts.begin())->extents.n;
+  std::size_t index = 0;
+  for (const Layout* layout : layouts) steps_[index++] = layout->strides.n;
 }
 
 }  // namespace orthant::kernels

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <span>
 
 namespace orthant::kernels {
 
@@ -30,7 +31,8 @@ Line remainder(const Line& line, std::int64_t factor);
 class Lines {
  public:
   /// Throws Error if extents differ or channels are not contiguous.
-  Lines(std::initializer_list<const tensor::Layout*> layouts);
+  Lines(std::initializer_list<const tensor::Layout*> layouts) : Lines(std::span(layouts.begin(), layouts.size())) {}
+  explicit Lines(std::span<const tensor::Layout* const> layouts);
 
   [[nodiscard]] std::int64_t pixels() const { return pixels_; }
   [[nodiscard]] std::int64_t channels() const { return channels_; }
@@ -75,6 +77,33 @@ class Lines {
   std::array<std::int64_t, 4> extents_{1, 1, 1, 1};                      ///< merged dims, slowest first
   std::array<std::array<std::int64_t, most_layouts>, 4> dim_strides_{};  ///< per merged dim and tensor
   std::array<std::int64_t, most_layouts> offsets_{};
+};
+
+/// The same for every sample by itself, or for all of them as one.
+class SampleLines {
+ public:
+  SampleLines(bool apart, std::initializer_list<const tensor::Layout*> layouts);
+
+  /// How many times there is something to visit.
+  [[nodiscard]] std::int64_t parts() const { return parts_; }
+  [[nodiscard]] const Lines& lines() const { return lines_; }
+  /// What one part of a tensor is moved by from the one before.
+  [[nodiscard]] std::int64_t step(std::size_t tensor) const { return steps_[tensor]; }
+
+  template <class Visit>
+  void visit_part(std::int64_t part, int index, int team, std::int64_t rows, Visit visit) const {
+    lines_.visit_part(index, team, rows, [&](Line line) {
+      for (std::size_t i = 0; i < most_layouts; ++i) line.offsets[i] += part * steps_[i];
+      visit(static_cast<const Line&>(line));
+    });
+  }
+
+ private:
+  static Lines lines_of(bool apart, std::initializer_list<const tensor::Layout*> layouts);
+
+  Lines lines_;
+  std::int64_t parts_ = 1;
+  std::array<std::int64_t, most_layouts> steps_{};
 };
 
 }  // namespace orthant::kernels

@@ -15,6 +15,11 @@ struct Factory {
   auto operator()(const model::PoolTask& task) const { return pool::make_pool(task, threads); }
   auto operator()(const model::NormSumsTask& task) const { return norm::make_norm_sums(task, threads); }
   auto operator()(const model::NormTask& task) const { return norm::make_norm(task, threads); }
+  auto operator()(const model::PixelNormTask& task) const { return norm::make_pixel_norm(task, threads); }
+  auto operator()(const model::PReluTask& task) const { return product::make_prelu(task, threads); }
+  auto operator()(const model::ProductTask& task) const { return product::make_product(task, threads); }
+  auto operator()(const model::ProductSumsTask& task) const { return product::make_product_sums(task, threads); }
+  auto operator()(const model::RemapTask& task) const { return remap::make_remap(task, threads); }
   auto operator()(const model::ActivationTask& task) const { return elementwise::make_activation(task, threads); }
   auto operator()(const model::SoftmaxTask& task) const { return elementwise::make_softmax(task, threads); }
   auto operator()(const model::CopyTask& task) const { return elementwise::make_copy(task, threads); }

@@ -69,6 +69,30 @@ namespace softmax_backward {
 inline constexpr Position diff_dst{0, "diff_dst"}, y{1, "y"}, diff_src{2, "diff_src"};
 }
 
+namespace pixel_norm_forward {
+inline constexpr Position x{0, "x"}, gamma{1, "gamma"}, beta{2, "beta"}, saved{3, "saved"}, y{4, "y"};
+}
+namespace pixel_norm_backward {
+inline constexpr Position diff_y{0, "diff_y"}, x{1, "x"}, gamma{2, "gamma"}, saved{3, "saved"}, diff_x{4, "diff_x"},
+    diff_gamma{5, "diff_gamma"}, diff_beta{6, "diff_beta"};
+}
+namespace prelu_forward {
+inline constexpr Position src{0, "src"}, weights{1, "weights"}, dst{2, "dst"};
+}
+namespace prelu_backward {
+inline constexpr Position diff_dst{0, "diff_dst"}, src{1, "src"}, weights{2, "weights"}, diff_src{3, "diff_src"},
+    diff_weights{4, "diff_weights"};
+}
+namespace product {
+inline constexpr Position a{0, "a"}, b{1, "b"}, bias{2, "bias"}, dst{3, "dst"};
+}
+namespace product_sums {
+inline constexpr Position a{0, "a"}, b{1, "b"}, dst{2, "dst"};
+}
+namespace remap {
+inline constexpr Position src{0, "src"}, dst{1, "dst"};
+}
+
 namespace copy {
 inline constexpr Position src{0, "src"}, dst{1, "dst"};
 }

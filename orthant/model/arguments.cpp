@@ -132,8 +132,15 @@ List list_of(const PoolTask& task) {
           {at::diff_src, write_or_add(task.accumulate), task.src, float32, required, true}};
 }
 
+/// Means and variances: of every channel, or of every sample and group.
+Layout statistics_of(const SampleGroups& groups, const Layout& x) {
+  if (groups.groups == 0) return items(2 * x.extents.c);
+  return items(base::checked_product({2, x.extents.n, groups.groups}));
+}
+
 List list_of(const NormSumsTask& task) {
-  const Layout channels = items(task.x.extents.c), pairs = items(2 * task.x.extents.c);
+  const Layout channels = items(task.x.extents.c), pairs = statistics_of(task.groups, task.x);
+  const Presence affine = task.groups.groups > 0 ? optional : required;
   if (task.pass == Pass::forward) {
     namespace at = at::norm_sums_forward;
     return {{at::x, read, task.x}, {at::sums, write, pairs, float64}};
@@ -145,27 +152,30 @@ List list_of(const NormSumsTask& task) {
           {at::diff_y2, read, given_or(task.diff_y2, y), float32, optional},
           {at::x, read, task.x},
           {at::y, read, y, float32, optional},
-          {at::gamma, read, channels},
-          {at::beta, read, channels},
+          {at::gamma, read, channels, float32, affine},
+          {at::beta, read, channels, float32, affine},
           {at::saved, read, pairs},
           {at::sums, write, pairs, float64},
-          {at::diff_gamma, gradient, channels},
-          {at::diff_beta, gradient, channels},
+          {at::diff_gamma, gradient, channels, float32, affine},
+          {at::diff_beta, gradient, channels, float32, affine},
           {at::diff_residual, write, given_or(task.diff_residual, y), float32, optional, true}};
 }
 
 List list_of(const NormTask& task) {
-  const Layout channels = items(task.x.extents.c), pairs = items(2 * task.x.extents.c);
+  const Layout channels = items(task.x.extents.c), pairs = statistics_of(task.groups, task.x);
   const Layout& y = given_or(task.y, task.x);
+  const bool grouped = task.groups.groups > 0;
+  const Presence affine = grouped ? optional : required;
   if (task.pass == Pass::forward) {
     namespace at = at::norm_forward;
     const Access running = task.training ? update : read;
+    const Presence runs = grouped ? null : required;
     const Presence batch = task.training ? required : optional;
     return {{at::x, read, task.x},
-            {at::gamma, read, channels},
-            {at::beta, read, channels},
-            {at::running_mean, running, channels},
-            {at::running_var, running, channels},
+            {at::gamma, read, channels, float32, affine},
+            {at::beta, read, channels, float32, affine},
+            {at::running_mean, running, channels, float32, runs},
+            {at::running_var, running, channels, float32, runs},
             {at::sums, task.training ? read : none, pairs, float64, batch},
             {at::saved, task.training ? write : none, pairs, float32, batch},
             {at::residual, read, given_or(task.residual_layout, y), float32, required_if(task.residual)},
@@ -176,8 +186,8 @@ List list_of(const NormTask& task) {
           {at::diff_y2, read, given_or(task.diff_y2, y), float32, optional},
           {at::x, read, task.x},
           {at::y, read, y, float32, optional},
-          {at::gamma, read, channels},
-          {at::beta, read, channels},
+          {at::gamma, read, channels, float32, affine},
+          {at::beta, read, channels, float32, affine},
           {at::saved, read, pairs},
           {at::sums, read, pairs, float64},
           {at::diff_x, write, given_or(task.diff_x, task.x), float32, required, true}};
@@ -196,6 +206,57 @@ List list_of(const ActivationTask& task) {
           {at::y, read, given_or(task.y, task.dst)},
           {at::diff_src, write, task.src, float32, required, true}};
 }
+
+List list_of(const PixelNormTask& task) {
+  const Layout channels = items(task.x.extents.c), saved = items(base::checked_mul(2, tensor::pixels(task.x.extents)));
+  const Presence affine = required_if(task.affine);
+  if (task.pass == Pass::forward) {
+    namespace at = at::pixel_norm_forward;
+    return {{at::x, read, task.x},
+            {at::gamma, read, channels, float32, affine},
+            {at::beta, read, channels, float32, affine},
+            {at::saved, write, saved},
+            {at::y, write, task.y}};
+  }
+  namespace at = at::pixel_norm_backward;
+  const Access gradient = write_or_add(task.accumulate);
+  return {{at::diff_y, read, task.y},
+          {at::x, read, task.x},
+          {at::gamma, read, channels, float32, affine},
+          {at::saved, read, saved},
+          {at::diff_x, write, given_or(task.diff_x, task.x), float32, required, true},
+          {at::diff_gamma, gradient, channels, float32, affine},
+          {at::diff_beta, gradient, channels, float32, affine}};
+}
+
+List list_of(const PReluTask& task) {
+  const Layout weights = items(task.shared ? 1 : task.src.extents.c);
+  if (task.pass == Pass::forward) {
+    namespace at = at::prelu_forward;
+    return {{at::src, read, task.src}, {at::weights, read, weights}, {at::dst, write, task.dst}};
+  }
+  namespace at = at::prelu_backward;
+  return {{at::diff_dst, read, task.dst},
+          {at::src, read, task.src},
+          {at::weights, read, weights},
+          {at::diff_src, write, given_or(task.diff_src, task.src), float32, required, true},
+          {at::diff_weights, write_or_add(task.accumulate), weights}};
+}
+
+List list_of(const ProductTask& task) {
+  namespace at = at::product;
+  return {{at::a, read, task.a},
+          {at::b, read, task.b},
+          {at::bias, read, items(task.dst.extents.c), float32, optional},
+          {at::dst, write, task.dst, float32, required, true}};
+}
+
+List list_of(const ProductSumsTask& task) {
+  namespace at = at::product_sums;
+  return {{at::a, read, task.a}, {at::b, read, task.b}, {at::dst, write_or_add(task.accumulate), task.dst}};
+}
+
+List list_of(const RemapTask& task) { return {{at::remap::src, read, task.src}, {at::remap::dst, write, task.dst}}; }
 
 List list_of(const SoftmaxTask& task) {
   if (task.pass == Pass::forward) {

@@ -50,7 +50,13 @@ struct FlatCheck {
     if (map.output_padding.d != 0)
       fail(Exit::bad_data, "output_padding {} in dim d of a 2-D network; it must be 0", map.output_padding.d);
   }
-  template <base::OneOf<NoSource, SameCells, WholeSpace, ConcatenatedChannels, FlattenedChannels> Other>
+  void operator()(const AlongAxes& map) const {
+    // Nothing may happen to the one cell of depth: any rule that keeps it will do.
+    const tensor::AxisRule& rule = map.rules.front();
+    if (rule.first != 0 || rule.step != 1)
+      fail(Exit::bad_data, "it slices or pads dim d of a 2-D network; leave d as it is");
+  }
+  template <base::OneOf<NoSource, SameCells, WholeSpace, BroadcastCells, ConcatenatedChannels, FlattenedChannels> Other>
   void operator()(const Other&) const {}
 };
 
@@ -140,6 +146,8 @@ int GraphBuilder::add(const std::string& name, const Op& op, std::vector<int> sr
       fail(Exit::bad_data, "a second layer of this name; names must be unique");
     if (graph_.spatial_count == 2) std::visit(FlatCheck{}, traits_of(op).reads);
     const Shape shape = infer_shape(op, shapes_of(graph_, srcs));
+    if (graph_.spatial_count == 2 && shape.d != 1)
+      fail(Exit::bad_data, "it makes {} cells in dim d of a 2-D network; leave d as it is", shape.d);
     graph_.nodes.push_back({.name = name, .op = op, .srcs = std::move(srcs), .shape = shape});
     work_of(graph_, last());
   } catch (const base::Error& error) {

@@ -120,6 +120,89 @@ struct Rule {
     return src();
   }
 
+  Shape operator()(const SampleNorm& op) const {
+    if (!(std::isfinite(op.epsilon) && op.epsilon > 0))
+      fail(Exit::bad_data, "epsilon is {}; it must be above 0", op.epsilon);
+    if (op.kind == SampleNormKind::group) check_channels("channels", src().c, src().c, op.groups);
+    return src();
+  }
+
+  Shape operator()(const PRelu& op) const {
+    check_finite("start", op.start);
+    return src();
+  }
+
+  Shape operator()(const Affine& op) const {
+    check_finite("weight_value", op.weight_value);
+    check_finite("bias_value", op.bias_value);
+    return src();
+  }
+
+  Shape operator()(const Multiply&) const {
+    if (srcs.size() != 2)
+      fail(Exit::bad_data, "multiply takes two sources, but has {}; chain more of them", srcs.size());
+    const Shape& gate = srcs[1];
+    const bool cells = tensor::spatial(gate) == tensor::spatial(src()) || tensor::spatial(gate) == tensor::cube(1);
+    if (gate.n != src().n || !cells || (gate.c != src().c && gate.c != 1)) {
+      fail(Exit::bad_data,
+           "multiply of {} and {}; the second must have the cells of the first or one, and its channels or one",
+           tensor::to_text(src()), tensor::to_text(gate));
+    }
+    return src();
+  }
+
+  Shape operator()(const Resize& op) const {
+    Extent3 extents;
+    for (std::size_t i = 0; i < op.factor.size(); ++i) {
+      const Dim dim = tensor::spatial_dims[i];
+      const double factor = op.factor[i];
+      if ((op.size[dim] != 0) == (factor != 0) || !std::isfinite(factor) || factor < 0 || op.size[dim] < 0) {
+        fail(Exit::bad_data, "size is {} and factor {} in dim {}; give one of them, above 0", op.size[dim], factor,
+             name_of(dim));
+      }
+      const double cells = factor > 0 ? std::floor(static_cast<double>(src()[dim]) * factor) : 0;
+      if (cells > static_cast<double>(largest_window_number) || op.size[dim] > largest_window_number) {
+        fail(Exit::bad_data, "dim {} would have more than {} cells; use a smaller size or factor", name_of(dim),
+             largest_window_number);
+      }
+      extents[dim] = factor > 0 ? static_cast<std::int64_t>(cells) : op.size[dim];
+      if (extents[dim] < 1) {
+        fail(Exit::bad_data, "factor {} leaves none of the {} cells in dim {}; use a larger one", factor, src()[dim],
+             name_of(dim));
+      }
+    }
+    return with_spatial(src(), src().c, extents);
+  }
+
+  Shape operator()(const Slice& op) const {
+    const auto count = [](const char* what, std::int64_t first, std::int64_t size, std::int64_t step,
+                          std::int64_t extent) {
+      const std::int64_t most = first < 0 || step < 1 || first >= extent ? 0 : (extent - first - 1) / step + 1;
+      if (most == 0 || size < 0 || size > most) {
+        fail(Exit::bad_data, "a slice of {} {} from {} on, {} apart, of {}; it must lie inside and not be empty", size,
+             what, first, step, extent);
+      }
+      return size > 0 ? size : most;
+    };
+    Extent3 extents;
+    for (const Dim dim : tensor::spatial_dims)
+      extents[dim] = count("cells", op.first[dim], op.size[dim], op.step[dim], src()[dim]);
+    return with_spatial(src(), count("channels", op.first_channel, op.channels, 1, src().c), extents);
+  }
+
+  Shape operator()(const Pad& op) const {
+    Extent3 extents;
+    for (const Dim dim : tensor::spatial_dims) {
+      const std::int64_t most = op.mode == PadMode::reflect ? src()[dim] - 1 : largest_window_number;
+      for (const std::int64_t pad : {op.lo[dim], op.hi[dim]}) {
+        if (pad < 0 || pad > most)
+          fail(Exit::bad_data, "pad is {} in dim {}; it must be from 0 to {}", pad, name_of(dim), most);
+      }
+      extents[dim] = checked_add(src()[dim], op.lo[dim] + op.hi[dim]);
+    }
+    return with_spatial(src(), src().c, extents);
+  }
+
   Shape operator()(const Activation& op) const {
     // The derivative is taken from dst, whose sign must be that of src.
     if (!(std::isfinite(op.slope) && op.slope >= 0))

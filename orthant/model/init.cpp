@@ -50,6 +50,18 @@ void fill_weight(std::span<float> values, std::uint64_t key, Init init, const Fa
   }
 }
 
+/// What weights and biases per channel start with.
+struct Starts {
+  double weight = 1, bias = 0;
+};
+
+Starts starts_of(const Op& op) {
+  if (const auto* affine = std::get_if<Affine>(&op))
+    return {.weight = affine->weight_value, .bias = affine->bias_value};
+  if (const auto* prelu = std::get_if<PRelu>(&op)) return {.weight = prelu->start};
+  return {};
+}
+
 }  // namespace
 
 void initialise(const Graph& graph, const Parameter& parameter, std::uint64_t seed, std::span<float> file_order) {
@@ -62,9 +74,9 @@ void initialise(const Graph& graph, const Parameter& parameter, std::uint64_t se
       if (const Contraction& layer = traits.contraction.value(); layer.init != Init::torch)
         return fill(file_order, layer.bias_value);
       return fill_uniform(file_order, key, 1 / std::sqrt(fans_of(node_parameters(graph, parameter.node).front()).in));
-    case Role::norm_weight:
+    case Role::norm_weight: return fill(file_order, starts_of(graph.nodes[parameter.node].op).weight);
+    case Role::norm_bias: return fill(file_order, starts_of(graph.nodes[parameter.node].op).bias);
     case Role::running_var: return fill(file_order, 1);
-    case Role::norm_bias:
     case Role::running_mean: return fill(file_order, 0);
   }
 }

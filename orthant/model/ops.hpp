@@ -1,7 +1,9 @@
 #pragma once
 
+#include "orthant/tensor/axis_rule.hpp"
 #include "orthant/tensor/window.hpp"
 
+#include <array>
 #include <variant>
 
 namespace orthant::model {
@@ -49,7 +51,7 @@ struct Pool {
   bool operator==(const Pool&) const = default;
 };
 
-/// Mean over d, h, w; dst has d = h = w = 1.
+/// Mean over d, h, w; dst has d = h = w = 1. It is a sum in parts: every rank adds up the cells that it has.
 struct GlobalAveragePool {
   bool operator==(const GlobalAveragePool&) const = default;
 };
@@ -70,12 +72,54 @@ struct BatchNorm {
   bool operator==(const BatchNorm&) const = default;
 };
 
-enum class ActivationKind { identity, relu, leaky_relu, tanh, sigmoid };
+enum class SampleNormKind { group, instance, layer };
+
+/// Mean and variance per sample: over space and a group of channels (group), over space (instance), or per cell over
+/// channels (layer). Then weight and bias per channel where it is affine.
+struct SampleNorm {
+  SampleNormKind kind = SampleNormKind::group;
+  std::int64_t groups = 1;  ///< group only
+  double epsilon = 1e-5;
+  bool affine = true;
+  bool operator==(const SampleNorm&) const = default;
+};
+
+enum class ActivationKind {
+  identity,
+  relu,
+  leaky_relu,
+  tanh,
+  sigmoid,
+  relu6,
+  hard_sigmoid,
+  elu,
+  silu,
+  gelu,
+  hard_swish
+};
 
 struct Activation {
   ActivationKind kind = ActivationKind::identity;
-  double slope = 0.01;  ///< leaky_relu, for negative values
+  double slope = 0.01;  ///< leaky_relu: of negative values; elu: its alpha
   bool operator==(const Activation&) const = default;
+};
+
+/// True if the derivative is taken from src: dst does not tell it.
+bool derivative_reads_src(ActivationKind kind);
+
+/// dst = src where that is positive, else weight * src, with a weight per channel or one for all.
+struct PRelu {
+  bool shared = false;
+  double start = 0.25;
+  bool operator==(const PRelu&) const = default;
+};
+
+/// dst = weight * src + bias, per channel. What is not trainable is a constant that comes with the weights.
+struct Affine {
+  bool bias = true;
+  bool trainable = true;
+  double weight_value = 1, bias_value = 0;  ///< how they start
+  bool operator==(const Affine&) const = default;
 };
 
 /// Over channels.
@@ -99,6 +143,40 @@ struct Add {
   bool operator==(const Add&) const = default;
 };
 
+/// Product of two tensors. Of the second all cells or all channels may be one: it counts for all of the first.
+struct Multiply {
+  bool operator==(const Multiply&) const = default;
+};
+
+enum class ResizeMode { nearest, linear };
+
+/// More or fewer cells, as PyTorch's interpolate. linear: with half pixels, or with corners on corners.
+struct Resize {
+  ResizeMode mode = ResizeMode::nearest;
+  bool align_corners = false;
+  std::array<double, 3> factor{};          ///< dst cells per src cell, d h w; 0 where `size` is given
+  tensor::Extent3 size = tensor::cube(0);  ///< of dst; 0 where `factor` is given
+  bool operator==(const Resize&) const = default;
+};
+
+/// A box of every sample: channels and cells from `first` on, `step` apart in space.
+struct Slice {
+  std::int64_t first_channel = 0, channels = 0;  ///< 0: all that follow
+  tensor::Extent3 first = tensor::cube(0);
+  tensor::Extent3 size = tensor::cube(0);  ///< of dst; 0: as many as there are
+  tensor::Extent3 step = tensor::cube(1);
+  bool operator==(const Slice&) const = default;
+};
+
+enum class PadMode { zeros, reflect, edge };
+
+/// Cells around the source: zeros, those inside mirrored at the last one, or the last one again and again.
+struct Pad {
+  PadMode mode = PadMode::zeros;
+  tensor::Extent3 lo = tensor::cube(0), hi = tensor::cube(0);
+  bool operator==(const Pad&) const = default;
+};
+
 /// Channels of the sources one after the other.
 struct Concat {
   bool operator==(const Concat&) const = default;
@@ -110,8 +188,8 @@ struct Flatten {
 };
 
 /// The closed set of ops. A new one breaks the build until its shape rule, lowering and kernel exist.
-using Op = std::variant<Input, Conv, ConvTranspose, Pool, GlobalAveragePool, Dense, BatchNorm, Activation, Softmax,
-                        Scale, Dropout, Add, Concat, Flatten>;
+using Op = std::variant<Input, Conv, ConvTranspose, Pool, GlobalAveragePool, Dense, BatchNorm, SampleNorm, Activation,
+                        PRelu, Affine, Softmax, Scale, Dropout, Add, Multiply, Resize, Slice, Pad, Concat, Flatten>;
 
 /// "conv", "batch_norm", ...: the word of YAML files, tables and messages.
 const char* name_of(const Op& op);

@@ -45,6 +45,16 @@ struct Collector {
     put(".running_mean", Role::running_mean, channels, false);
     put(".running_var", Role::running_var, channels, false);
   }
+  void operator()(const SampleNorm& op) const {
+    if (!op.affine) return;
+    put(".weight", Role::norm_weight, {src_channels()});
+    put(".bias", Role::norm_bias, {src_channels()});
+  }
+  void operator()(const PRelu& op) const { put(".weight", Role::norm_weight, {op.shared ? 1 : src_channels()}); }
+  void operator()(const Affine& op) const {
+    put(".weight", Role::norm_weight, {src_channels()}, op.trainable);
+    if (op.bias) put(".bias", Role::norm_bias, {src_channels()}, op.trainable);
+  }
   void operator()(const Input&) const {}
   void operator()(const Pool&) const {}
   void operator()(const GlobalAveragePool&) const {}
@@ -53,6 +63,10 @@ struct Collector {
   void operator()(const Scale&) const {}
   void operator()(const Dropout&) const {}
   void operator()(const Add&) const {}
+  void operator()(const Multiply&) const {}
+  void operator()(const Resize&) const {}
+  void operator()(const Slice&) const {}
+  void operator()(const Pad&) const {}
   void operator()(const Concat&) const {}
   void operator()(const Flatten&) const {}
 };

@@ -68,22 +68,53 @@ std::string text_of(const PoolTask& task) {
                      flag("without_pad", !task.count_include_pad), flag("accumulate", task.accumulate));
 }
 
+std::string text_of(const SampleGroups& groups) {
+  if (groups.groups == 0) return "";
+  return fmt::format(" groups {} of {} from {}", groups.groups, groups.channels, groups.first);
+}
+
 std::string text_of(const NormSumsTask& task) {
-  return fmt::format("norm_sums {} {} x {}{}{}{}{}{}", name_of(task.pass), model::name_of(task.activation.kind),
-                     text_of(task.x), given("y", task.y), given("diff_y", task.diff_y), given("diff_y2", task.diff_y2),
-                     given("diff_residual", task.diff_residual), flag("accumulate", task.accumulate));
+  return fmt::format("norm_sums {} {} x {}{}{}{}{}{}{}", name_of(task.pass), model::name_of(task.activation.kind),
+                     text_of(task.x), text_of(task.groups), given("y", task.y), given("diff_y", task.diff_y),
+                     given("diff_y2", task.diff_y2), given("diff_residual", task.diff_residual),
+                     flag("accumulate", task.accumulate));
 }
 
 std::string text_of(const NormTask& task) {
-  return fmt::format("norm {} {} x {}{}{}{}{}{}{}{}", name_of(task.pass), model::name_of(task.activation.kind),
-                     text_of(task.x), given("y", task.y), given("diff_y", task.diff_y), given("diff_y2", task.diff_y2),
-                     given("diff_x", task.diff_x), flag("residual", task.residual), given("as", task.residual_layout),
-                     flag("training", task.training));
+  return fmt::format("norm {} {} x {}{}{}{}{}{}{}{}{}", name_of(task.pass), model::name_of(task.activation.kind),
+                     text_of(task.x), text_of(task.groups), given("y", task.y), given("diff_y", task.diff_y),
+                     given("diff_y2", task.diff_y2), given("diff_x", task.diff_x), flag("residual", task.residual),
+                     given("as", task.residual_layout), flag("training", task.training));
 }
 
 std::string text_of(const ActivationTask& task) {
   return fmt::format("activation {} {} src {} dst {}{}{}", name_of(task.pass), model::name_of(task.activation.kind),
                      text_of(task.src), text_of(task.dst), given("second", task.second), given("y", task.y));
+}
+
+std::string text_of(const PixelNormTask& task) {
+  return fmt::format("pixel_norm {} x {} y {}{}{}{}", name_of(task.pass), text_of(task.x), text_of(task.y),
+                     given("diff_x", task.diff_x), flag("affine", task.affine), flag("accumulate", task.accumulate));
+}
+
+std::string text_of(const PReluTask& task) {
+  return fmt::format("prelu {} src {} dst {}{}{}{}", name_of(task.pass), text_of(task.src), text_of(task.dst),
+                     given("diff_src", task.diff_src), flag("shared", task.shared),
+                     flag("accumulate", task.accumulate));
+}
+
+std::string text_of(const ProductTask& task) {
+  return fmt::format("product a {} b {} dst {}", text_of(task.a), text_of(task.b), text_of(task.dst));
+}
+
+std::string text_of(const ProductSumsTask& task) {
+  return fmt::format("product_sums a {} b {} dst {}{}", text_of(task.a), text_of(task.b), text_of(task.dst),
+                     flag("accumulate", task.accumulate));
+}
+
+std::string text_of(const RemapTask& task) {
+  return fmt::format("remap {}x{}x{} terms src {} dst {}", task.axes[0].cell.size(), task.axes[1].cell.size(),
+                     task.axes[2].cell.size(), text_of(task.src), text_of(task.dst));
 }
 
 std::string text_of(const SoftmaxTask& task) {

@@ -89,16 +89,27 @@ struct PoolTask {
 /// Bytes of one argmax index: 1 up to 256 taps, 2 up to 65536. Throws Error beyond.
 std::int64_t argmax_bytes(const tensor::Window& window);
 
-/// This rank's sums for batch normalisation, per channel, in double.
+/// Statistics per sample and group of channels, instead of per channel over all samples. Then sums and saved have, for
+/// every sample, two numbers per group, in the order in which they otherwise have two per channel.
+struct SampleGroups {
+  std::int64_t groups = 0;    ///< that sums and saved have; 0: statistics are per channel
+  std::int64_t channels = 1;  ///< per group
+  std::int64_t first = 0;     ///< where the first channel of x lies, counted from the first group's
+  bool operator==(const SampleGroups&) const = default;
+};
+
+/// This rank's sums for normalisation, per channel (or sample and group), in double.
 ///   forward:       x, sums (2 x c: sum of x, sum of x^2)
 ///   backward_data: diff_y, diff_y2 (null or a second gradient to add), x, y (null unless the activation needs it),
 ///                  gamma, beta, saved, sums (2 x c: sum of dz, sum of dz * xhat),
 ///                  diff_gamma, diff_beta (this rank's share, from the same sums), diff_residual (null without)
+///                  With groups these are the sums of gamma * dz, and gamma and beta with their gradients may be null.
 /// dz = (diff_y + diff_y2) * activation'(y). Where y is null the derivative comes from x:
 /// z = gamma * xhat + beta, with xhat = (x - mean) / std. diff_residual receives dz and may be the same memory as
 /// diff_y, diff_y2 or y, item by item. With `accumulate` diff_gamma and diff_beta are added to what they hold.
 struct NormSumsTask {
   Pass pass = Pass::forward;
+  SampleGroups groups{};
   Activation activation{};
   bool accumulate = false;
   tensor::Layout x{};
@@ -115,8 +126,10 @@ struct NormSumsTask {
 ///                        y (null unless the activation needs it), gamma, beta, saved, sums, diff_x
 /// backward: diff_x is the gradient of x from dz, as NormSumsTask defines it, and may be the same memory as diff_y,
 /// diff_y2, x or y item by item. Where dz is at hand (diff_residual), it serves as diff_y with the identity.
+/// With groups there are no running statistics, and training is true; gamma and beta may be null.
 struct NormTask {
   Pass pass = Pass::forward;
+  SampleGroups groups{};
   bool training = true;
   double epsilon = 1e-5;
   double momentum = 0.1;
@@ -129,17 +142,74 @@ struct NormTask {
                  residual_layout = tensor::as_other;
 };
 
+/// Every pixel normalised over its channels.
+///   forward:       x, gamma, beta (null without), saved (mean and 1/std of every pixel), y
+///   backward_data: diff_y, x, gamma (null without), saved, diff_x, diff_gamma, diff_beta (null without)
+/// diff_x may be the same memory as diff_y or x, item by item.
+struct PixelNormTask {
+  Pass pass = Pass::forward;
+  bool affine = true;
+  double epsilon = 1e-5;
+  bool accumulate = false;                   ///< backward: diff_gamma and diff_beta are added to what they hold
+  tensor::Layout x{}, y{};                   ///< diff_y is laid out as y
+  tensor::Layout diff_x = tensor::as_other;  ///< backward; as x if not given
+};
+
 /// Activation over all items.
 ///   forward:       src, dst            dst = activation(src + bias)     (may be in place); bias is null or per channel
 ///                  arguments: src, bias, dst
 ///   backward_data: diff_dst, diff_dst2 (null or a second gradient), y, diff_src
-///                  diff_src = (diff_dst + diff_dst2) * activation'(y)
+///                  diff_src = (diff_dst + diff_dst2) * activation'(y); y is what the derivative is taken from: dst, or
+///                  src where derivative_reads_src()
 struct ActivationTask {
   Pass pass = Pass::forward;
   Activation activation{};
   tensor::Layout src{}, dst{};                                     ///< diff_dst is laid out as dst, diff_src as src
   tensor::Layout second = tensor::as_other, y = tensor::as_other;  ///< of diff_dst2 and y; as dst if not given
 };
+
+/// dst = src where that is positive, else weight * src; one weight per channel, or one for all.
+///   forward:       src, weights, dst
+///   backward_data: diff_dst, src, weights, diff_src, diff_weights
+struct PReluTask {
+  Pass pass = Pass::forward;
+  bool shared = false;
+  bool accumulate = false;                     ///< backward: diff_weights is added to what it holds
+  tensor::Layout src{}, dst{};                 ///< diff_dst is laid out as dst
+  tensor::Layout diff_src = tensor::as_other;  ///< backward; as src if not given
+};
+
+/// dst = a * b + bias. Where b has one item along a dim, that counts for all of dst.
+///   a, b, bias (null, or one item per channel), dst (may be in place over a)
+struct ProductTask {
+  tensor::Layout a{}, b{}, dst{};
+};
+
+/// dst = sum of a * b over the dims along which dst has one item, or += with `accumulate`.      a, b, dst
+struct ProductSumsTask {
+  bool accumulate = false;
+  tensor::Layout a{}, b{}, dst{};
+};
+
+/// Every cell of dst is a weighted sum of cells of src, of the same sample and channel; the weights are products of one
+/// per spatial dim. Resizing, slicing, padding and their adjoints.      src, dst
+struct RemapTask {
+  /// What the cells of dst read along a dim: entries [begin[i], begin[i + 1]) are of cell i.
+  struct Axis {
+    std::vector<std::int32_t> begin{0};
+    std::vector<std::int32_t> cell{};  ///< of src
+    std::vector<float> weight{};
+    bool operator==(const Axis&) const = default;
+  };
+  std::array<Axis, 3> axes{};  ///< d, h, w
+  tensor::Layout src{}, dst{};
+};
+
+/// A range of dst cells along a dim, of a range of src cells; `src` and `dst` are the extents of the whole tensors.
+RemapTask::Axis axis_of(const tensor::AxisRule& rule, tensor::Range dst_cells, tensor::Range src_cells,
+                        std::int64_t src, std::int64_t dst);
+/// What src cells get back from dst cells, for so many src cells.
+RemapTask::Axis adjoint(const RemapTask::Axis& axis, std::int64_t src_cells);
 
 /// Softmax over channels.
 ///   forward:       src, dst
@@ -242,9 +312,10 @@ struct UpdateTask {
   int arrived = 0, kept = 0;
 };
 
-using Task = std::variant<ConvTask, PrepareWeightsTask, DenseTask, PoolTask, NormSumsTask, NormTask, ActivationTask,
-                          SoftmaxTask, CopyTask, CopyPiecesTask, FillTask, AddTask, DropoutTask, BiasGradientTask,
-                          LossSumsTask, LossTask, UpdateTask>;
+using Task =
+    std::variant<ConvTask, PrepareWeightsTask, DenseTask, PoolTask, NormSumsTask, NormTask, PixelNormTask,
+                 ActivationTask, PReluTask, ProductTask, ProductSumsTask, RemapTask, SoftmaxTask, CopyTask,
+                 CopyPiecesTask, FillTask, AddTask, DropoutTask, BiasGradientTask, LossSumsTask, LossTask, UpdateTask>;
 
 /// Floating-point operations of a task (a multiply-add is two): convolutions and dense layers exactly, the rest
 /// as zero.

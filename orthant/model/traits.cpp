@@ -3,6 +3,8 @@
 #include "orthant/base/one_of.hpp"
 #include "orthant/tensor/window_boxes.hpp"
 
+#include <cstdlib>
+
 namespace orthant::model {
 namespace {
 
@@ -25,18 +27,60 @@ struct Traits {
   OpTraits operator()(const BatchNorm&) const {
     return {.reads = SameCells{}, .batch_statistics = true, .takes_residual = true, .takes_activation = true};
   }
-  OpTraits operator()(const Activation& op) const {
-    return {.reads = SameCells{}, .backward_reads_dst = op.kind != ActivationKind::identity};
+  OpTraits operator()(const SampleNorm& op) const {
+    if (op.kind == SampleNormKind::layer) return {.reads = SameCells{}, .needs_all_channels = true};
+    return {.reads = SameCells{},
+            .sample_groups = op.kind == SampleNormKind::instance ? 0 : op.groups,
+            .takes_residual = true,
+            .takes_activation = true};
   }
+  OpTraits operator()(const Activation& op) const {
+    return {.reads = SameCells{},
+            .backward_reads_dst = op.kind != ActivationKind::identity && !derivative_reads_src(op.kind)};
+  }
+  OpTraits operator()(const PRelu& op) const { return {.reads = SameCells{}, .whole_parameters = op.shared}; }
+  OpTraits operator()(const Affine&) const { return {.reads = SameCells{}}; }
   OpTraits operator()(const Softmax&) const {
     return {.reads = SameCells{}, .needs_all_channels = true, .backward_reads_dst = true};
   }
   OpTraits operator()(const Scale&) const { return {.reads = SameCells{}}; }
   OpTraits operator()(const Dropout&) const { return {.reads = SameCells{}}; }
   OpTraits operator()(const Add&) const { return {.reads = SameCells{}, .many_sources = true}; }
+  OpTraits operator()(const Multiply&) const { return {.reads = BroadcastCells{}, .many_sources = true}; }
+  OpTraits operator()(const Resize& op) const { return {.reads = along_axes(op)}; }
+  OpTraits operator()(const Slice& op) const {
+    AlongAxes map{.first_channel = op.first_channel};
+    for (const tensor::Dim dim : tensor::spatial_dims) rule(map, dim) = {.first = op.first[dim], .step = op.step[dim]};
+    return {.reads = map};
+  }
+  OpTraits operator()(const Pad& op) const {
+    using Kind = tensor::AxisRule::Kind;
+    AlongAxes map;
+    for (const tensor::Dim dim : tensor::spatial_dims) {
+      const Kind kind = op.mode == PadMode::zeros     ? Kind::shift
+                        : op.mode == PadMode::reflect ? Kind::reflect
+                                                      : Kind::edge;
+      rule(map, dim) = {.kind = kind, .first = -op.lo[dim]};
+    }
+    return {.reads = map};
+  }
   OpTraits operator()(const Concat&) const { return {.reads = ConcatenatedChannels{}, .many_sources = true}; }
   OpTraits operator()(const Flatten&) const { return {.reads = FlattenedChannels{}}; }
 
+  static tensor::AxisRule& rule(AlongAxes& map, tensor::Dim dim) {
+    return map.rules[static_cast<std::size_t>(dim) - static_cast<std::size_t>(tensor::Dim::d)];
+  }
+  static AlongAxes along_axes(const Resize& op) {
+    using Kind = tensor::AxisRule::Kind;
+    AlongAxes map;
+    for (std::size_t i = 0; i < map.rules.size(); ++i) {
+      map.rules[i].kind = op.mode == ResizeMode::nearest ? Kind::nearest
+                          : op.align_corners             ? Kind::corners
+                                                         : Kind::linear;
+      if (op.factor[i] > 0) map.rules[i].scale = 1 / op.factor[i];
+    }
+    return map;
+  }
   template <class Layer>
   static Contraction contraction(const Layer& op, std::int64_t groups) {
     return {.groups = groups, .bias = op.bias, .init = op.init, .bias_value = op.bias_value};
@@ -49,13 +93,17 @@ struct WindowOf {
   const tensor::Window* operator()(const NoSource&) const { return nullptr; }
   const tensor::Window* operator()(const SameCells&) const { return nullptr; }
   const tensor::Window* operator()(const WholeSpace&) const { return nullptr; }
+  const tensor::Window* operator()(const BroadcastCells&) const { return nullptr; }
+  const tensor::Window* operator()(const AlongAxes&) const { return nullptr; }
   const tensor::Window* operator()(const ConcatenatedChannels&) const { return nullptr; }
   const tensor::Window* operator()(const FlattenedChannels&) const { return nullptr; }
 };
 
 struct IsTransposed {
   bool operator()(const UnderTransposedWindow&) const { return true; }
-  template <base::OneOf<NoSource, SameCells, UnderWindow, WholeSpace, ConcatenatedChannels, FlattenedChannels> Other>
+  template <base::OneOf<NoSource, SameCells, UnderWindow, WholeSpace, BroadcastCells, AlongAxes, ConcatenatedChannels,
+                        FlattenedChannels>
+                Other>
   bool operator()(const Other&) const {
     return false;
   }
@@ -63,8 +111,9 @@ struct IsTransposed {
 
 struct FlattensSpace {
   bool operator()(const FlattenedChannels&) const { return true; }
-  template <
-      base::OneOf<NoSource, SameCells, UnderWindow, UnderTransposedWindow, WholeSpace, ConcatenatedChannels> Other>
+  template <base::OneOf<NoSource, SameCells, UnderWindow, UnderTransposedWindow, WholeSpace, BroadcastCells, AlongAxes,
+                        ConcatenatedChannels>
+                Other>
   bool operator()(const Other&) const {
     return false;
   }
@@ -77,8 +126,15 @@ struct HaloWidth {
   std::int64_t operator()(const UnderTransposedWindow& map) const { return tensor::halo_reading(map.window, dim); }
   std::int64_t operator()(const NoSource&) const { return 0; }
   std::int64_t operator()(const SameCells&) const { return 0; }
-  /// Everything is gathered, so blocks may be as thin as they like.
   std::int64_t operator()(const WholeSpace&) const { return 0; }
+  std::int64_t operator()(const BroadcastCells&) const { return 0; }
+  std::int64_t operator()(const AlongAxes& map) const {
+    using Kind = tensor::AxisRule::Kind;
+    const tensor::AxisRule& rule = rule_of(map, dim);
+    if (rule.kind == Kind::linear || rule.kind == Kind::corners) return 1;
+    return rule.kind == Kind::nearest ? 0 : std::abs(rule.first);
+  }
+  /// Everything is gathered, so blocks may be as thin as they like.
   std::int64_t operator()(const ConcatenatedChannels&) const { return 0; }
   std::int64_t operator()(const FlattenedChannels&) const { return 0; }
 };
@@ -86,6 +142,10 @@ struct HaloWidth {
 }  // namespace
 
 OpTraits traits_of(const Op& op) { return std::visit(Traits{}, op); }
+
+const tensor::AxisRule& rule_of(const AlongAxes& map, tensor::Dim dim) {
+  return map.rules[static_cast<std::size_t>(dim) - static_cast<std::size_t>(tensor::Dim::d)];
+}
 
 const tensor::Window* window_of(const IndexMap& map) { return std::visit(WindowOf{}, map); }
 

@@ -21,15 +21,23 @@ struct UnderTransposedWindow {
   tensor::Window window;
   tensor::Extent3 output_padding;
 };
-/// The same channels, all cells.
+/// The same channels, all cells, which every rank adds up where they lie: nobody reads those of others, unless they are
+/// of an earlier pipeline stage.
 struct WholeSpace {};
+/// The same cells and channels; of a source that has one cell or one channel, that one.
+struct BroadcastCells {};
+/// Channels from `first_channel` on; along every spatial dim what a rule says.
+struct AlongAxes {
+  std::array<tensor::AxisRule, 3> rules{};  ///< d, h, w
+  std::int64_t first_channel = 0;
+};
 /// The same cells; the channels of dst are those of the sources one after the other.
 struct ConcatenatedChannels {};
 /// All cells; the channels of dst are channels and cells of the source.
 struct FlattenedChannels {};
 
-using IndexMap = std::variant<NoSource, SameCells, UnderWindow, UnderTransposedWindow, WholeSpace, ConcatenatedChannels,
-                              FlattenedChannels>;
+using IndexMap = std::variant<NoSource, SameCells, UnderWindow, UnderTransposedWindow, WholeSpace, BroadcastCells,
+                              AlongAxes, ConcatenatedChannels, FlattenedChannels>;
 
 /// A layer that sums over the channels of its source, weighted: each dst channel over all those of its group, so the
 /// index map says nothing of its channels.
@@ -48,12 +56,22 @@ struct OpTraits {
   bool many_sources = false;        ///< two or more, instead of one
   bool needs_all_channels = false;  ///< a dst cell depends on every channel of its pixel
   bool batch_statistics = false;    ///< it normalises with mean and variance over samples and space
-  bool takes_residual = false;      ///< its kernel can add a tensor to what it writes
-  bool takes_activation = false;    ///< and then apply an activation
+  /// It normalises every sample with mean and variance over space and groups of channels: so many, or as many as there
+  /// are channels if this is 0.
+  std::optional<std::int64_t> sample_groups{};
+  bool takes_residual = false;    ///< its kernel can add a tensor to what it writes
+  bool takes_activation = false;  ///< and then apply an activation
   bool backward_reads_dst = false;
+  bool whole_parameters = false;  ///< every rank has all of its parameters, whatever channels it has
 };
 
 OpTraits traits_of(const Op& op);
+
+/// True if it normalises with statistics that ranks add up. Then backward finds what goes into the activation in src.
+inline bool has_statistics(const OpTraits& traits) { return traits.batch_statistics || traits.sample_groups; }
+
+/// The rule of an index map along a spatial dim.
+const tensor::AxisRule& rule_of(const AlongAxes& map, tensor::Dim dim);
 
 /// The op's window, or null if it has none.
 const tensor::Window* window_of(const IndexMap& map);

@@ -59,6 +59,73 @@ Op read_activation(const LayerText&) {
   return Activation{kind};
 }
 
+Op read_elu(const LayerText& layer) { return Activation{ActivationKind::elu, layer.fields.number_or("alpha", 1)}; }
+
+Op read_prelu(const LayerText& layer) {
+  return PRelu{.shared = layer.fields.flag_or("shared", false),
+               .start = layer.fields.number_or("start", PRelu{}.start)};
+}
+
+Op read_affine(const LayerText& layer) {
+  return Affine{.bias = layer.fields.flag_or("bias", true),
+                .trainable = layer.fields.flag_or("trainable", true),
+                .weight_value = layer.fields.number_or("weight_value", 1),
+                .bias_value = layer.fields.number_or("bias_value", 0)};
+}
+
+template <SampleNormKind kind>
+Op read_sample_norm(const LayerText& layer) {
+  return SampleNorm{.kind = kind,
+                    .groups = kind == SampleNormKind::group ? layer.fields.integer("groups") : 1,
+                    .epsilon = layer.fields.number_or("epsilon", SampleNorm{}.epsilon),
+                    .affine = layer.fields.flag_or("affine", true)};
+}
+
+/// One number for all spatial dims, or one for each; the depth of a 2-D network stays as it is.
+std::array<double, 3> read_factors(const LayerText& layer) {
+  std::array<double, 3> factors{};
+  const Document* value = layer.fields.find("factor");
+  if (value == nullptr) return factors;
+  factors.front() = 1;
+  const auto first = static_cast<std::size_t>(3 - layer.spatial_count);
+  const bool list = value->kind == Document::Kind::list;
+  if (list && value->items.size() != static_cast<std::size_t>(layer.spatial_count)) {
+    layer.fields.refuse(*value, "factor must be one number, or one per spatial dim");
+  }
+  for (std::size_t i = first; i < factors.size(); ++i)
+    factors[i] = layer.fields.number(list ? value->items[i - first] : *value, "factor");
+  return factors;
+}
+
+Op read_resize(const LayerText& layer) {
+  Resize op{.align_corners = layer.fields.flag_or("align_corners", false), .factor = read_factors(layer)};
+  if (const Document* mode = layer.fields.find("mode"))
+    op.mode = static_cast<ResizeMode>(layer.fields.choice(*mode, "mode", resize_words()));
+  if (layer.fields.find("size") != nullptr) op.size = read_extent(layer, "size", 1, 1);
+  return op;
+}
+
+Op read_slice(const LayerText& layer) {
+  return Slice{.first_channel = layer.fields.integer_or("first_channel", 0),
+               .channels = layer.fields.integer_or("channels", 0),
+               .first = read_extent(layer, "first", 0, 0),
+               .size = read_extent(layer, "size", 0, 0),
+               .step = read_extent(layer, "step", 1, 1)};
+}
+
+Op read_padding(const LayerText& layer) {
+  Pad op;
+  if (const Document* mode = layer.fields.find("mode"))
+    op.mode = static_cast<PadMode>(layer.fields.choice(*mode, "mode", pad_words()));
+  const Document& pad = layer.fields.need("pad");
+  if (pad.kind == Document::Kind::scalar && pad.scalar == "same") layer.fields.refuse(pad, "pad 'same'; write numbers");
+  tensor::Window window;
+  read_pad(layer, window);
+  op.lo = window.pad_lo;
+  op.hi = window.pad_hi;
+  return op;
+}
+
 Op read_scale(const LayerText& layer) { return Scale{.factor = layer.fields.number("factor")}; }
 
 Op read_dropout(const LayerText& layer) { return Dropout{.rate = layer.fields.number_or("rate", Dropout{}.rate)}; }
@@ -72,6 +139,16 @@ Op read_plain(const LayerText&) {
 
 const std::vector<std::string>& init_words() {
   static const std::vector<std::string> words{"torch", "glorot_uniform", "he_normal"};
+  return words;
+}
+
+const std::vector<std::string>& resize_words() {
+  static const std::vector<std::string> words{"nearest", "linear"};
+  return words;
+}
+
+const std::vector<std::string>& pad_words() {
+  static const std::vector<std::string> words{"zeros", "reflect", "edge"};
   return words;
 }
 
@@ -91,6 +168,21 @@ const std::vector<OpWord>& op_words() {
       {"leaky_relu", {"slope"}, read_leaky_relu},
       {"tanh", {}, read_activation<ActivationKind::tanh>},
       {"sigmoid", {}, read_activation<ActivationKind::sigmoid>},
+      {"relu6", {}, read_activation<ActivationKind::relu6>},
+      {"hard_sigmoid", {}, read_activation<ActivationKind::hard_sigmoid>},
+      {"elu", {"alpha"}, read_elu},
+      {"silu", {}, read_activation<ActivationKind::silu>},
+      {"gelu", {}, read_activation<ActivationKind::gelu>},
+      {"hard_swish", {}, read_activation<ActivationKind::hard_swish>},
+      {"prelu", {"shared", "start"}, read_prelu},
+      {"group_norm", {"groups", "epsilon", "affine"}, read_sample_norm<SampleNormKind::group>},
+      {"instance_norm", {"epsilon", "affine"}, read_sample_norm<SampleNormKind::instance>},
+      {"layer_norm", {"epsilon", "affine"}, read_sample_norm<SampleNormKind::layer>},
+      {"affine", {"bias", "trainable", "weight_value", "bias_value"}, read_affine},
+      {"multiply", {}, read_plain<Multiply>},
+      {"resize", {"mode", "align_corners", "factor", "size"}, read_resize},
+      {"slice", {"first_channel", "channels", "first", "size", "step"}, read_slice},
+      {"pad", {"pad", "mode"}, read_padding},
       {"softmax", {}, read_plain<Softmax>},
       {"scale", {"factor"}, read_scale},
       {"dropout", {"rate"}, read_dropout},

@@ -27,8 +27,14 @@ const std::vector<OpWord>& op_words();
 /// The words of `init:`, in the order of the enum.
 const std::vector<std::string>& init_words();
 
+/// The words of `mode:` of a resize and of a pad, in the orders of the enums.
+const std::vector<std::string>& resize_words();
+const std::vector<std::string>& pad_words();
+
 /// `kernel`, `stride`, `dilation`, `pad`. A pool's stride is its kernel if it is not given.
 tensor::Window read_window(const LayerText& layer, bool stride_is_kernel);
+/// `pad` into pad_lo and pad_hi of a window.
+void read_pad(const LayerText& layer, tensor::Window& window);
 tensor::Extent3 read_extent(const LayerText& layer, const std::string& key, std::int64_t depth, std::int64_t fallback);
 
 }  // namespace orthant::model

@@ -60,6 +60,8 @@ void read_pairs(const LayerText& layer, const Document& list, Window& window) {
   }
 }
 
+}  // namespace
+
 void read_pad(const LayerText& layer, Window& window) {
   const Document* pad = layer.fields.find("pad");
   if (pad == nullptr) return;
@@ -75,8 +77,6 @@ void read_pad(const LayerText& layer, Window& window) {
   if (pairs) return read_pairs(layer, *pad, window);
   window.pad_lo = window.pad_hi = read_entries(layer, "pad", *pad, 0);
 }
-
-}  // namespace
 
 Extent3 read_extent(const LayerText& layer, const std::string& key, std::int64_t depth, std::int64_t fallback) {
   if (const Document* value = layer.fields.find(key)) return read_entries(layer, key, *value, depth);

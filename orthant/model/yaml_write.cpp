@@ -94,7 +94,42 @@ struct Writer {
   }
   void operator()(const Activation& op) const {
     if (op.kind == ActivationKind::leaky_relu) put_unless("slope", op.slope, Activation{}.slope);
+    if (op.kind == ActivationKind::elu) put_unless("alpha", op.slope, 1.0);
   }
+  void operator()(const SampleNorm& op) const {
+    if (op.kind == SampleNormKind::group) put("groups", op.groups);
+    put_unless("epsilon", op.epsilon, SampleNorm{}.epsilon);
+    put_unless("affine", op.affine, true);
+  }
+  void operator()(const PRelu& op) const {
+    put_unless("shared", op.shared, false);
+    put_unless("start", op.start, PRelu{}.start);
+  }
+  void operator()(const Affine& op) const {
+    put_unless("bias", op.bias, true);
+    put_unless("trainable", op.trainable, true);
+    put_unless("weight_value", op.weight_value, 1.0);
+    put_unless("bias_value", op.bias_value, 0.0);
+  }
+  void operator()(const Resize& op) const {
+    if (op.mode != ResizeMode::nearest) put("mode", resize_words()[static_cast<std::size_t>(op.mode)]);
+    put_unless("align_corners", op.align_corners, false);
+    if (op.size != tensor::cube(0)) return put("size", extent_text(op.size, spatial_count));
+    const std::vector<double> factors(op.factor.begin() + (3 - spatial_count), op.factor.end());
+    put("factor", fmt::format("[{}]", fmt::join(factors, ", ")));
+  }
+  void operator()(const Slice& op) const {
+    put_unless<std::int64_t>("first_channel", op.first_channel, 0);
+    put_unless<std::int64_t>("channels", op.channels, 0);
+    if (op.first != tensor::cube(0)) put("first", extent_text(op.first, spatial_count));
+    if (op.size != tensor::cube(0)) put("size", extent_text(op.size, spatial_count));
+    if (op.step != tensor::cube(1)) put("step", extent_text(op.step, spatial_count));
+  }
+  void operator()(const Pad& op) const {
+    put("pad", pad_text(Window{.pad_lo = op.lo, .pad_hi = op.hi}, spatial_count));
+    if (op.mode != PadMode::zeros) put("mode", pad_words()[static_cast<std::size_t>(op.mode)]);
+  }
+  void operator()(const Multiply&) const {}
   void operator()(const Scale& op) const { put("factor", op.factor); }
   void operator()(const Dropout& op) const { put_unless("rate", op.rate, Dropout{}.rate); }
   void operator()(const Input&) const {}

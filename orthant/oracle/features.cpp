@@ -44,6 +44,13 @@ std::string family_of(const model::NormTask& task) {
 std::string family_of(const model::ActivationTask& task) {
   return fmt::format("activation {}", model::name_of(task.pass));
 }
+std::string family_of(const model::PixelNormTask& task) {
+  return fmt::format("pixel_norm {}", model::name_of(task.pass));
+}
+std::string family_of(const model::PReluTask& task) { return fmt::format("prelu {}", model::name_of(task.pass)); }
+std::string family_of(const model::ProductTask&) { return "product"; }
+std::string family_of(const model::ProductSumsTask&) { return "product_sums"; }
+std::string family_of(const model::RemapTask&) { return "remap"; }
 std::string family_of(const model::SoftmaxTask& task) { return fmt::format("softmax {}", model::name_of(task.pass)); }
 std::string family_of(const model::CopyTask& task) {
   const bool dense = tensor::is_dense(task.src) && tensor::is_dense(task.dst);
@@ -83,6 +90,11 @@ std::vector<double> extents_of(const model::PoolTask& task) { return extents(tas
 std::vector<double> extents_of(const model::NormSumsTask& task) { return extents(task.x, task.x); }
 std::vector<double> extents_of(const model::NormTask& task) { return extents(task.x, task.x); }
 std::vector<double> extents_of(const model::ActivationTask& task) { return extents(task.src, task.dst); }
+std::vector<double> extents_of(const model::PixelNormTask& task) { return extents(task.x, task.x); }
+std::vector<double> extents_of(const model::PReluTask& task) { return extents(task.src, task.dst); }
+std::vector<double> extents_of(const model::ProductTask& task) { return extents(task.b, task.dst); }
+std::vector<double> extents_of(const model::ProductSumsTask& task) { return extents(task.dst, task.a); }
+std::vector<double> extents_of(const model::RemapTask& task) { return extents(task.src, task.dst); }
 std::vector<double> extents_of(const model::SoftmaxTask& task) { return extents(task.src, task.dst); }
 std::vector<double> extents_of(const model::CopyTask& task) { return extents(task.src, task.dst); }
 std::vector<double> extents_of(const model::CopyPiecesTask& task) {

@@ -48,16 +48,29 @@ class Mark {
     add_all(task.pass, task.kind, task.window, task.count_include_pad, task.activation.kind, task.accumulate, task.src,
             task.dst);
   }
+  void add(const model::SampleGroups& groups) { add_all(groups.groups, groups.channels, groups.first); }
   void add(const model::NormSumsTask& task) {
-    add_all(task.pass, task.activation.kind, task.accumulate, task.x, task.y, task.diff_y, task.diff_y2,
+    add_all(task.pass, task.groups, task.activation.kind, task.accumulate, task.x, task.y, task.diff_y, task.diff_y2,
             task.diff_residual);
   }
   void add(const model::NormTask& task) {
-    add_all(task.pass, task.activation.kind, task.training, task.residual, task.x, task.y, task.diff_y, task.diff_y2,
-            task.diff_x, task.residual_layout);
+    add_all(task.pass, task.groups, task.activation.kind, task.training, task.residual, task.x, task.y, task.diff_y,
+            task.diff_y2, task.diff_x, task.residual_layout);
   }
   void add(const model::ActivationTask& task) {
     add_all(task.pass, task.activation.kind, task.src, task.dst, task.second, task.y);
+  }
+  void add(const model::PixelNormTask& task) {
+    add_all(task.pass, task.affine, task.accumulate, task.x, task.y, task.diff_x);
+  }
+  void add(const model::PReluTask& task) {
+    add_all(task.pass, task.shared, task.accumulate, task.src, task.dst, task.diff_src);
+  }
+  void add(const model::ProductTask& task) { add_all(task.a, task.b, task.dst); }
+  void add(const model::ProductSumsTask& task) { add_all(task.accumulate, task.a, task.b, task.dst); }
+  void add(const model::RemapTask& task) {
+    for (const model::RemapTask::Axis& axis : task.axes) add(static_cast<std::int64_t>(axis.cell.size()));
+    add_all(task.src, task.dst);
   }
   void add(const model::SoftmaxTask& task) { add_all(task.pass, task.src, task.dst, task.diff_dst); }
   void add(const model::CopyTask& task) { add_all(task.factor != 1, task.accumulate, task.src, task.dst); }

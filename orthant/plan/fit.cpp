@@ -23,8 +23,14 @@ struct ReadsNothing {
   bool operator()(const model::UnderWindow& map) const {
     return tensor::is_empty(tensor::cells_read(map.window, box, src, dst));
   }
+  bool operator()(const model::AlongAxes& map) const {
+    return std::any_of(tensor::spatial_dims.begin(), tensor::spatial_dims.end(), [&](Dim dim) {
+      const tensor::Range read = tensor::cells_of(model::rule_of(map, dim), box[dim], src[dim], dst[dim]);
+      return read.lo >= read.hi;
+    });
+  }
   template <base::OneOf<model::NoSource, model::SameCells, model::UnderTransposedWindow, model::WholeSpace,
-                        model::ConcatenatedChannels, model::FlattenedChannels>
+                        model::BroadcastCells, model::ConcatenatedChannels, model::FlattenedChannels>
                 Other>
   bool operator()(const Other&) const {
     return false;

@@ -37,6 +37,10 @@ struct SpatialReading {
   Range operator()(const Map&) const {
     return {0, src[dim]};
   }
+  Range operator()(const model::BroadcastCells&) const { return src[dim] == dst[dim] ? range : Range{0, 1}; }
+  Range operator()(const model::AlongAxes& map) const {
+    return tensor::cells_of(model::rule_of(map, dim), range, src[dim], dst[dim]);
+  }
   template <base::OneOf<model::NoSource, model::SameCells, model::ConcatenatedChannels> Map>
   Range operator()(const Map&) const {
     return range;
@@ -65,6 +69,10 @@ struct ChannelReading {
     return {std::clamp<std::int64_t>(range.lo - first, 0, channels),
             std::clamp<std::int64_t>(range.hi - first, 0, channels)};
   }
+  Range operator()(const model::BroadcastCells&) const { return src(source).c == node.shape.c ? range : Range{0, 1}; }
+  Range operator()(const model::AlongAxes& map) const {
+    return {map.first_channel + range.lo, map.first_channel + range.hi};
+  }
   template <base::OneOf<model::NoSource, model::SameCells, model::UnderWindow, model::UnderTransposedWindow,
                         model::WholeSpace>
                 Map>
@@ -86,7 +94,12 @@ NodeCut::NodeCut(const Plan& plan, const model::Graph& graph, int node)
       node_(node),
       channel_parts_(plan.nodes[static_cast<std::size_t>(node)].channel_parts),
       traits_(model::traits_of(graph.nodes[static_cast<std::size_t>(node)].op)),
-      dst_(distribution(plan, graph, node)) {}
+      dst_(distribution(plan, graph, node)) {
+  if (!std::holds_alternative<model::WholeSpace>(traits_.reads)) return;
+  const int source = this->node().srcs.front();
+  if (plan.nodes[static_cast<std::size_t>(source)].stage == plan.nodes[static_cast<std::size_t>(node)].stage)
+    summed_ = distribution(plan, graph, source);
+}
 
 const tensor::Shape& NodeCut::src(std::size_t source) const {
   return graph_->nodes[static_cast<std::size_t>(node().srcs[source])].shape;
@@ -151,13 +164,26 @@ std::vector<Range> NodeCut::channels_read(std::size_t source, int coordinate) co
 }
 
 tensor::Demand NodeCut::reading(std::size_t source) const {
+  if (summed_) return tensor::demand_of(*summed_);
   return {.grid = dst_.grid,
           .first_rank = dst_.first_rank,
           .along = [this, source](Dim dim, int coordinate) { return read_along(source, dim, coordinate); },
           .channels = [this, source](int coordinate) { return channels_read(source, coordinate); }};
 }
 
+/// Every rank computes its part of the sums over the cells that it has, for the one cell of dst.
+tensor::Demand NodeCut::summing() const {
+  tensor::Demand demand = tensor::demand_of(*summed_);
+  demand.along = [whole = *summed_](Dim dim, int coordinate) {
+    const Range cells = tensor::block(whole, dim, coordinate);
+    if (dim == Dim::n) return cells;
+    return is_empty(cells) ? Range{1, 1} : Range{0, 1};
+  };
+  return demand;
+}
+
 tensor::Demand NodeCut::computing() const {
+  if (summed_) return summing();
   return {.grid = dst_.grid,
           .first_rank = dst_.first_rank,
           .along = [this](Dim dim, int coordinate) { return computed(dim, coordinate); },
@@ -189,6 +215,7 @@ Shard shard_of(const Plan& plan, const model::Graph& graph, const model::Paramet
   const model::OpTraits traits = model::traits_of(graph.nodes[static_cast<std::size_t>(parameter.node)].op);
   const int at = tensor::coordinates(dst.grid, rank - dst.first_rank).c;
   const Range own = tensor::block(dst, Dim::c, at);
+  if (traits.whole_parameters) return {.first = {{0, parameter.extents.front()}}, .second = {}};
   if (parameter.extents.size() == 1) return {.first = {own}, .second = {}};
 
   const std::int64_t groups = traits.contraction.value().groups;
@@ -210,12 +237,45 @@ std::int64_t count(const model::Parameter& parameter, const Shard& shard) {
 }
 
 tensor::RankGroup shard_holders(const Plan& plan, const model::Graph& graph, int node, int rank) {
-  return {distribution(plan, graph, node), rank, std::array{Dim::c}};
+  const tensor::Distribution dst = distribution(plan, graph, node);
+  if (model::traits_of(graph.nodes[static_cast<std::size_t>(node)].op).whole_parameters) return {dst, rank, {}};
+  return {dst, rank, std::array{Dim::c}};
 }
+
+namespace {
+
+/// Ranks with the same samples. Where channels are cut inside a group, those with other channels belong to it, too, and
+/// all of them add up the statistics of all groups.
+StatisticsGroup sample_statistics(const tensor::Distribution& dst, std::int64_t groups, int rank) {
+  const tensor::Grid at = tensor::coordinates(dst.grid, rank - dst.first_rank);
+  const Range channels = tensor::block(dst, Dim::c, at.c), samples = tensor::block(dst, Dim::n, at.n);
+  if (groups == 0) groups = dst.global.c;
+  const std::int64_t per_group = dst.global.c / groups;
+  bool between_groups = true;
+  for (int part = 0; part < dst.grid.c; ++part)
+    between_groups = between_groups && tensor::block(dst, Dim::c, part).lo % per_group == 0;
+  StatisticsGroup found;
+  found.items = base::checked_product({per_group, dst.global.d, dst.global.h, dst.global.w});
+  found.groups = {.groups = groups, .channels = per_group, .first = channels.lo};
+  if (between_groups) found.groups = {.groups = (channels.hi - channels.lo) / per_group, .channels = per_group};
+  found.statistics = base::checked_mul(samples.hi - samples.lo, found.groups.groups);
+  if (found.statistics == 0) return {};
+  found.ranks = between_groups ? tensor::RankGroup(dst, rank, std::array{Dim::n, Dim::c})
+                               : tensor::RankGroup(dst, rank, std::array{Dim::n});
+  return found;
+}
+
+}  // namespace
 
 StatisticsGroup statistics_group(const Plan& plan, const model::Graph& graph, int node, int rank) {
   const tensor::Distribution dst = distribution(plan, graph, node);
   if (!tensor::takes_part(dst, rank)) return {};
+  const model::OpTraits traits = model::traits_of(graph.nodes[static_cast<std::size_t>(node)].op);
+  if (traits.sample_groups) return sample_statistics(dst, *traits.sample_groups, rank);
+  const Range channels = tensor::block(dst, Dim::c, tensor::coordinates(dst.grid, rank - dst.first_rank).c);
+  const auto of_channels = [&](const tensor::RankGroup& ranks, std::int64_t items) {
+    return StatisticsGroup{.ranks = ranks, .items = items, .groups = {}, .statistics = channels.hi - channels.lo};
+  };
   tensor::Shape covered = dst.global;
   covered.c = 1;
   const auto cover_own = [&](std::initializer_list<Dim> dims) {
@@ -226,15 +286,15 @@ StatisticsGroup statistics_group(const Plan& plan, const model::Graph& graph, in
     }
   };
   switch (plan.nodes[static_cast<std::size_t>(node)].statistics) {
-    case Statistics::global: return {{dst, rank, std::array{Dim::c}}, tensor::volume(covered)};
+    case Statistics::global: return of_channels({dst, rank, std::array{Dim::c}}, tensor::volume(covered));
     case Statistics::spatial: {
       cover_own({Dim::n});
-      return {{dst, rank, std::array{Dim::n, Dim::c}}, tensor::volume(covered)};
+      return of_channels({dst, rank, std::array{Dim::n, Dim::c}}, tensor::volume(covered));
     }
     case Statistics::local: break;
   }
   cover_own({Dim::n, Dim::d, Dim::h, Dim::w});
-  return {{dst, rank, tensor::all_dims}, tensor::volume(covered)};
+  return of_channels({dst, rank, tensor::all_dims}, tensor::volume(covered));
 }
 
 }  // namespace orthant::plan

@@ -1,10 +1,12 @@
 #pragma once
 
+#include "orthant/model/task.hpp"
 #include "orthant/model/traits.hpp"
 #include "orthant/plan/plan.hpp"
 #include "orthant/tensor/moves.hpp"
 #include "orthant/tensor/rank_group.hpp"
 
+#include <optional>
 #include <vector>
 
 namespace orthant::plan {
@@ -41,6 +43,7 @@ class NodeCut {
  private:
   [[nodiscard]] const model::Node& node() const { return graph_->nodes[static_cast<std::size_t>(node_)]; }
   [[nodiscard]] const tensor::Shape& src(std::size_t source) const;
+  [[nodiscard]] tensor::Demand summing() const;
   [[nodiscard]] tensor::Range computed(tensor::Dim dim, int coordinate) const;
   [[nodiscard]] tensor::Range read_along(std::size_t source, tensor::Dim dim, int coordinate) const;
   [[nodiscard]] std::vector<tensor::Range> channels_read(std::size_t source, int coordinate) const;
@@ -50,6 +53,9 @@ class NodeCut {
   int channel_parts_;
   model::OpTraits traits_;
   tensor::Distribution dst_;
+  /// Of the source, where every rank sums up the cells that it has. Ranks of an earlier pipeline stage do not: they are
+  /// done, and all cells move.
+  std::optional<tensor::Distribution> summed_;
 };
 
 Share share_of(const Plan& plan, const model::Graph& graph, int node, int rank);
@@ -67,10 +73,12 @@ std::int64_t count(const model::Parameter& parameter, const Shard& shard);
 /// The ranks that hold the same shard of the node's parameters as `rank`, itself included.
 tensor::RankGroup shard_holders(const Plan& plan, const model::Graph& graph, int node, int rank);
 
-/// The ranks whose values enter the same batch statistics as those of `rank`, and the pixels of all of them.
+/// The ranks whose values enter the same statistics as those of `rank`, and the items of all of them.
 struct StatisticsGroup {
   tensor::RankGroup ranks;
-  std::int64_t pixels = 0;
+  std::int64_t items = 0;        ///< per channel, or per sample and group
+  model::SampleGroups groups{};  ///< where statistics are per sample
+  std::int64_t statistics = 0;   ///< how many means this rank has a share of
 };
 StatisticsGroup statistics_group(const Plan& plan, const model::Graph& graph, int node, int rank);
 

@@ -116,14 +116,18 @@ const std::vector<Priced>& CutPrices::reading(int node, std::size_t source, cons
   if (from) {
     const plan::NodeCut held = cut(at(first).srcs[source], *from, 1);
     const plan::NodeCut here = cut(first, grid, 1);
+    const bool sums_space = std::holds_alternative<model::WholeSpace>(model::traits_of(at(first).op).reads);
     const bool returns = needs_gradient_[static_cast<std::size_t>(at(first).srcs[source])];
     moved.seconds = (returns ? 2 : 1) * moving_seconds({held.dst(), here.reading(source)});
+    if (sums_space) moved.seconds += (returns ? 2 : 1) * moving_seconds({here.dst(), here.computing()});
   }
   ways.push_back(moved);
   return ways;
 }
 
 Priced CutPrices::price_own(int node, const Grid& grid) {
+  // A sum over space is made where the source lies, which is priced with what is read.
+  for (const int src : at(node).srcs) scratch_.nodes[static_cast<std::size_t>(src)].grid = grid;
   const plan::NodeCut here = cut(node, grid, 1);
   const plan::Share share = here.share(0);
   Priced priced;
@@ -137,9 +141,9 @@ Priced CutPrices::price_own(int node, const Grid& grid) {
                                      .passes_back = back},
                                     prices_);
   priced.seconds = work.forward + work.backward_data;
-  if (!model::traits_of(at(node).op).batch_statistics) return priced;
-  priced.seconds += 2 * sum_seconds(members_of(grid, network_), network_);
-  return priced + parameters(node, grid);
+  if (model::has_statistics(model::traits_of(at(node).op)))
+    priced.seconds += 2 * sum_seconds(members_of(grid, network_), network_);
+  return model::node_parameters(graph_, node).empty() ? priced : priced + parameters(node, grid);
 }
 
 /// Values, gradients and the optimizer's state of what this rank has of a node's parameters, their sums over ranks and

@@ -3,6 +3,8 @@
 #include "orthant/base/one_of.hpp"
 #include "orthant/tensor/window_boxes.hpp"
 
+#include <utility>
+
 namespace orthant::planner {
 namespace {
 
@@ -59,11 +61,28 @@ class WorkOf {
     const tensor::Shape cells = tensor::extents_of(src_);
     return pool({.kind = model::PoolKind::average, .window = {.size = {cells.d, cells.h, cells.w}}});
   }
-  LocalWork operator()(const model::BatchNorm&) const {
+  LocalWork operator()(const model::BatchNorm&) const { return norm(); }
+  LocalWork operator()(const model::SampleNorm& op) const {
+    if (op.kind != model::SampleNormKind::layer) return norm();
     const tensor::Layout x = dense(dst_);
-    return {.forward = price(model::NormSumsTask{.x = x}) + price(model::NormTask{.statistics_count = 1, .x = x}),
-            .backward_data = price(model::NormSumsTask{.pass = Pass::backward_data, .x = x}) +
-                             price(model::NormTask{.pass = Pass::backward_data, .statistics_count = 1, .x = x})};
+    return {.forward = price(model::PixelNormTask{.x = x, .y = x}),
+            .backward_data = price(model::PixelNormTask{.pass = Pass::backward_data, .x = x, .y = x})};
+  }
+  LocalWork operator()(const model::PRelu& op) const {
+    const auto seconds = [&](Pass pass) {
+      return price(model::PReluTask{.pass = pass, .shared = op.shared, .src = dense(dst_), .dst = dense(dst_)});
+    };
+    return {.forward = seconds(Pass::forward), .backward_data = seconds(Pass::backward_data)};
+  }
+  LocalWork operator()(const model::Affine&) const {
+    return product(tensor::channels_last({1, dst_channels(), 1, 1, 1}));
+  }
+  LocalWork operator()(const model::Multiply&) const {
+    return product(local_.share.sources[1].empty() ? dense(Box{}) : dense(local_.share.sources[1].front()));
+  }
+  template <base::OneOf<model::Resize, model::Slice, model::Pad> Op>
+  LocalWork operator()(const Op&) const {
+    return {.forward = remap(dense(src_), dense(dst_)), .backward_data = remap(dense(dst_), dense(src_))};
   }
   LocalWork operator()(const model::Activation& op) const {
     const auto seconds = [&](Pass pass) {
@@ -71,7 +90,7 @@ class WorkOf {
     };
     if (!local_.fused) return {.forward = seconds(Pass::forward), .backward_data = seconds(Pass::backward_data)};
     const bool after_norm =
-        std::holds_alternative<model::BatchNorm>(source().op) || std::holds_alternative<model::Add>(source().op);
+        model::has_statistics(model::traits_of(source().op)) || std::holds_alternative<model::Add>(source().op);
     return {.forward = 0, .backward_data = after_norm ? 0 : seconds(Pass::backward_data)};
   }
   LocalWork operator()(const model::Softmax&) const {
@@ -94,6 +113,26 @@ class WorkOf {
   [[nodiscard]] const model::Node& node() const { return local_.graph.nodes[static_cast<std::size_t>(local_.node)]; }
   [[nodiscard]] const model::Node& source() const {
     return local_.graph.nodes[static_cast<std::size_t>(node().srcs.front())];
+  }
+  [[nodiscard]] LocalWork norm() const {
+    const tensor::Layout x = dense(dst_);
+    return {.forward = price(model::NormSumsTask{.x = x}) + price(model::NormTask{.statistics_count = 1, .x = x}),
+            .backward_data = price(model::NormSumsTask{.pass = Pass::backward_data, .x = x}) +
+                             price(model::NormTask{.pass = Pass::backward_data, .statistics_count = 1, .x = x})};
+  }
+  [[nodiscard]] std::int64_t dst_channels() const { return dst_.hi.c - dst_.lo.c; }
+  /// What its lists of cells are does not matter: it is bound by memory.
+  [[nodiscard]] double remap(const tensor::Layout& src, const tensor::Layout& dst) const {
+    model::RemapTask task;
+    task.src = src;
+    task.dst = dst;
+    return price(model::Task{std::move(task)});
+  }
+  /// Backward is the same product, and the sums for the gradient of the second factor.
+  [[nodiscard]] LocalWork product(const tensor::Layout& second) const {
+    const tensor::Layout all = dense(dst_);
+    const double once = price(model::ProductTask{.a = all, .b = second, .dst = all});
+    return {.forward = once, .backward_data = once + price(model::ProductSumsTask{.a = all, .b = all, .dst = second})};
   }
   [[nodiscard]] double price(const model::Task& task) const { return prices_.of(task).seconds; }
   [[nodiscard]] double price(const model::ConvTask& task) const {

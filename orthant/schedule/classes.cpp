@@ -106,9 +106,12 @@ class Search {
         const tensor::Redistribution boxes = analysis_.reading(geometry, unit, i);
         mark(boxes, analysis_.planned(unit.srcs[i]).stage, stage);
         if (i == 0) mark_windows(unit, boxes, dst, stage);
+        if (i == 0) mark_axes(geometry, unit, boxes, stage);
       }
       mark(Analysis::filling(geometry, unit.out), stage, stage);
-      if (analysis_.planned(unit.main).channel_parts > 1)
+      const bool sums_space =
+          std::holds_alternative<model::WholeSpace>(model::traits_of(at(analysis_.graph().nodes, unit.main).op).reads);
+      if (sums_space || analysis_.planned(unit.main).channel_parts > 1)
         mark(Analysis::partial_sums(geometry, unit.main), stage, stage);
     }
     const int last = analysis_.planned(static_cast<int>(analysis_.graph().nodes.size()) - 1).stage;
@@ -144,6 +147,26 @@ class Search {
         };
         Hash& mark = own.at(dim, i);
         mark = mixed(mixed(mark, offset(from.lo, to.lo)), offset(from.hi, to.hi));
+      }
+    }
+  }
+
+  /// Which cells those of a block are made of, and with which weights.
+  void mark_axes(const Geometry& geometry, const Unit& unit, const tensor::Redistribution& boxes, int stage) {
+    const model::OpTraits traits = model::traits_of(at(analysis_.graph().nodes, unit.main).op);
+    const auto* map = std::get_if<model::AlongAxes>(&traits.reads);
+    if (!map) return;
+    const tensor::Distribution& dst = at(geometry.cuts, unit.main).dst();
+    Marks& own = marks(dst.grid, dst.first_rank, stage);
+    for (const Dim dim : tensor::spatial_dims) {
+      for (int i = 0; i < dst.grid[dim]; ++i) {
+        const model::RemapTask::Axis axis =
+            model::axis_of(model::rule_of(*map, dim), tensor::block(dst, dim, i), boxes.wanted.along(dim, i),
+                           boxes.held.global[dim], dst.global[dim]);
+        Hash& mark = own.at(dim, i);
+        for (std::size_t k = 0; k < axis.cell.size(); ++k)
+          mark = mixed(mixed(mark, axis.cell[k]), std::bit_cast<std::int32_t>(axis.weight[k]));
+        for (const std::int32_t begin : axis.begin) mark = mixed(mark, begin);
       }
     }
   }
@@ -221,8 +244,13 @@ class Search {
   void mark_groups(int node) {
     const tensor::Distribution dst = plan::distribution(analysis_.plan(), analysis_.graph(), node);
     mark_group(dst, {Dim::c});
-    const bool normalises = model::traits_of(at(analysis_.graph().nodes, node).op).batch_statistics;
-    if (normalises && analysis_.planned(node).statistics == plan::Statistics::spatial)
+    const model::OpTraits traits = model::traits_of(at(analysis_.graph().nodes, node).op);
+    if (traits.whole_parameters) mark_group(dst, {});
+    if (traits.sample_groups) {
+      mark_group(dst, {Dim::n});
+      mark_group(dst, {Dim::n, Dim::c});
+    }
+    if (traits.batch_statistics && analysis_.planned(node).statistics == plan::Statistics::spatial)
       mark_group(dst, {Dim::n, Dim::c});
   }
 

@@ -38,6 +38,28 @@ bool same_cut(const Graph& graph, const plan::Plan& plan, int a, int b) {
   return true;
 }
 
+/// True if the unit's kernel can end with the activation. Those of convolutions know a few, and others would keep them
+/// from their fastest algorithms. A derivative that is taken from src finds it in what a normalisation keeps, unless a
+/// residual was added.
+bool takes(const Unit& unit, const model::OpTraits& traits, const model::Activation& activation) {
+  using model::ActivationKind;
+  if (model::has_statistics(traits)) return unit.add < 0 || !model::derivative_reads_src(activation.kind);
+  switch (activation.kind) {
+    case ActivationKind::identity:
+    case ActivationKind::relu:
+    case ActivationKind::leaky_relu:
+    case ActivationKind::tanh:
+    case ActivationKind::sigmoid: return true;
+    case ActivationKind::relu6:
+    case ActivationKind::hard_sigmoid:
+    case ActivationKind::elu:
+    case ActivationKind::silu:
+    case ActivationKind::gelu:
+    case ActivationKind::hard_swish: return false;
+  }
+  return false;
+}
+
 /// Extends a unit by what can ride on its kernel.
 void grow(Unit& unit, const Graph& graph, const plan::Plan& plan, const std::vector<std::vector<int>>& consumers,
           std::vector<bool>& taken) {
@@ -53,7 +75,8 @@ void grow(Unit& unit, const Graph& graph, const plan::Plan& plan, const std::vec
     taken[static_cast<std::size_t>(next)] = true;
     next = sole_consumer(consumers, unit.out);
   }
-  if (next >= 0 && traits.takes_activation && std::holds_alternative<model::Activation>(node(next).op) &&
+  const auto* activation = next >= 0 ? std::get_if<model::Activation>(&node(next).op) : nullptr;
+  if (activation && traits.takes_activation && takes(unit, traits, *activation) &&
       same_cut(graph, plan, unit.out, next)) {
     unit.activation = unit.out = next;
     taken[static_cast<std::size_t>(next)] = true;

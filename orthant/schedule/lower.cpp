@@ -7,8 +7,9 @@
 namespace orthant::schedule {
 
 bool reads_own_output(const model::Graph& graph, const Unit& unit) {
+  const model::ActivationKind kind = activation_of(graph, unit).kind;
   return model::traits_of(graph.nodes[static_cast<std::size_t>(unit.main)].op).backward_reads_dst ||
-         activation_of(graph, unit).kind != model::ActivationKind::identity;
+         (kind != model::ActivationKind::identity && !model::derivative_reads_src(kind));
 }
 
 Lowering::Lowering(const Analysis& analysis, int rank, const LowerOptions& options)
@@ -27,6 +28,7 @@ Lowering::Lowering(const Analysis& analysis, int rank, const LowerOptions& optio
   for (std::size_t i = 0; i < analysis.micro_batches().size(); ++i) {
     states_.push_back({.values = std::vector<NodeValue>(nodes),
                        .sources = std::vector<Tensor>(nodes),
+                       .gates = std::vector<Tensor>(nodes),
                        .extra = std::vector<int>(nodes, -1),
                        .gradients = std::vector<std::vector<Value>>(nodes),
                        .activation_undone = std::vector<bool>(nodes)});

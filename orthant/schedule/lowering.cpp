@@ -104,7 +104,7 @@ Value Lowering::before_activation(const Unit& unit) {
   const Value first = with_whole_pixels(unit, gradients[0]);
   if (first.empty()) return first;
   const bool two = gradients.size() == 2;
-  const Value& y = value(unit.out).own;
+  const Value& y = model::derivative_reads_src(undone.kind) ? source(unit).all : value(unit.out).own;
   const Value before = over(first, node(unit.out).name + ".gradient");
   const model::ActivationTask task{.pass = model::Pass::backward_data,
                                    .activation = undone,

@@ -20,6 +20,7 @@ struct Fetching {
 struct MicroBatchState {
   std::vector<NodeValue> values;              ///< per node, of units' outs
   std::vector<Tensor> sources;                ///< per node, of units' mains: the first source as it was read
+  std::vector<Tensor> gates;                  ///< per node, of products: the second source as it was read
   std::vector<int> extra;                     ///< per node: argmax or saved statistics
   std::vector<std::vector<Value>> gradients;  ///< per node: what its readers have passed back
   std::vector<bool> activation_undone;        ///< per node: the gradient is already that before the activation
@@ -56,6 +57,7 @@ class Lowering {
 
   [[nodiscard]] NodeValue& value(int index) { return at(state_->values, index); }
   [[nodiscard]] Tensor& source(const Unit& unit) { return at(state_->sources, unit.main); }
+  [[nodiscard]] Tensor& gate(const Unit& unit) { return at(state_->gates, unit.main); }
   [[nodiscard]] int& extra(const Unit& unit) { return at(state_->extra, unit.out); }
   [[nodiscard]] std::vector<bool>& activation_undone() { return state_->activation_undone; }
   /// True if the only reader of a node's tensor may put something else into its memory, now or in backward.

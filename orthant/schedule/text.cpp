@@ -15,7 +15,12 @@ struct TaskName {
   const char* operator()(const model::PoolTask&) const { return "pool"; }
   const char* operator()(const model::NormSumsTask&) const { return "norm_sums"; }
   const char* operator()(const model::NormTask&) const { return "norm"; }
+  const char* operator()(const model::PixelNormTask&) const { return "pixel_norm"; }
   const char* operator()(const model::ActivationTask&) const { return "activation"; }
+  const char* operator()(const model::PReluTask&) const { return "prelu"; }
+  const char* operator()(const model::ProductTask&) const { return "product"; }
+  const char* operator()(const model::ProductSumsTask&) const { return "product_sums"; }
+  const char* operator()(const model::RemapTask&) const { return "remap"; }
   const char* operator()(const model::SoftmaxTask&) const { return "softmax"; }
   const char* operator()(const model::CopyTask&) const { return "copy"; }
   const char* operator()(const model::CopyPiecesTask&) const { return "copy_pieces"; }

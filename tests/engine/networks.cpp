@@ -173,10 +173,79 @@ model::Graph norms() {
   return builder.finish(one_loss(LossKind::soft_dice));
 }
 
+/// Norms per sample with and without what they are fused with, before activations of every kind.
+model::Graph sample_norms() {
+  using Kind = model::SampleNormKind;
+  GraphBuilder builder("sample_norms", 3, {.n = 2, .c = 4, .d = 2, .h = 3, .w = 4});
+  builder.add("group", model::SampleNorm{.groups = 2, .epsilon = 1e-2});
+  const int a = builder.add("silu", activation(ActivationKind::silu));
+  builder.add("conv", model::Conv{.filters = 4, .window = window(3, 1, 1)});
+  builder.add("instance", model::SampleNorm{.kind = Kind::instance, .epsilon = 1e-2});
+  builder.add("add", model::Add{}, {builder.last(), a});
+  const int b = builder.add("gelu", activation(ActivationKind::gelu));
+  builder.add("plain", model::SampleNorm{.kind = Kind::instance, .epsilon = 1e-2, .affine = false});
+  builder.add("elu", activation(ActivationKind::elu));
+  builder.add("one", model::SampleNorm{.epsilon = 1e-2, .affine = false});
+  builder.add("add2", model::Add{}, {builder.last(), b});
+  builder.add("leaky", activation(ActivationKind::leaky_relu));
+  builder.add("layer", model::SampleNorm{.kind = Kind::layer, .epsilon = 1e-2});
+  builder.add("conv2", model::Conv{.filters = 4});
+  builder.add("hard_swish", activation(ActivationKind::hard_swish));
+  builder.add("layer2", model::SampleNorm{.kind = Kind::layer, .epsilon = 1e-2, .affine = false});
+  builder.add("prelu", model::PRelu{});
+  builder.add("prelu1", model::PRelu{.shared = true});
+  builder.add("bn", model::BatchNorm{.epsilon = 1e-2});
+  builder.add("silu2", activation(ActivationKind::silu));
+  return builder.finish(one_loss(LossKind::mean_squared_error));
+}
+
+/// Squeeze and excite, an attention gate, products of equals and of a tensor with itself, layer scale, constants.
+model::Graph gates() {
+  GraphBuilder builder("gates", 3, {.n = 2, .c = 3, .d = 2, .h = 4, .w = 3});
+  const int x = builder.add("conv", model::Conv{.filters = 4, .window = window(3, 1, 1)});
+  builder.add("squeeze", model::GlobalAveragePool{});
+  builder.add("reduce", model::Conv{.filters = 2});
+  builder.add("silu", activation(ActivationKind::silu));
+  builder.add("expand", model::Conv{.filters = 4});
+  const int gate = builder.add("hard_sigmoid", activation(ActivationKind::hard_sigmoid));
+  const int excited = builder.add("excite", model::Multiply{}, {x, gate});
+  builder.add("psi", model::Conv{.filters = 1}, {excited});
+  const int attention = builder.add("sigmoid", activation(ActivationKind::sigmoid));
+  const int attended = builder.add("attend", model::Multiply{}, {excited, attention});
+  builder.add("scale", model::Affine{.bias = false, .weight_value = 0.1});
+  builder.add("same", model::Multiply{}, {builder.last(), attended});
+  builder.add("square", model::Multiply{}, {builder.last(), builder.last()});
+  builder.add("constants", model::Affine{.trainable = false});
+  builder.add("affine", model::Affine{});
+  builder.add("mean", model::GlobalAveragePool{}, {attention});
+  builder.add("by_sample", model::Multiply{}, {builder.last() - 1, builder.last()});
+  return builder.finish(one_loss(LossKind::mean_squared_error));
+}
+
+/// Resizes of every mode, slices and paddings, and a broadcast of one cell beside what it came from.
+model::Graph resizes() {
+  using Mode = model::ResizeMode;
+  GraphBuilder builder("resizes", 3, {.n = 2, .c = 3, .d = 2, .h = 3, .w = 4});
+  builder.add("reflect", model::Pad{.mode = model::PadMode::reflect, .lo = {1, 2, 0}, .hi = {0, 1, 3}});
+  builder.add("conv", model::Conv{.filters = 4, .window = window(2, 1, 0)});
+  builder.add("nearest", model::Resize{.factor = {2, 1, 1.5}});
+  builder.add("slice", model::Slice{.first_channel = 1, .first = {1, 0, 2}, .size = {2, 0, 0}, .step = {1, 2, 1}});
+  const int a = builder.add("tanh", activation(ActivationKind::tanh));
+  builder.add("linear", model::Resize{.mode = Mode::linear, .factor = {2, 2, 2}});
+  builder.add("down", model::Resize{.mode = Mode::linear, .align_corners = true, .size = {3, 4, 5}});
+  builder.add("zeros", model::Pad{.lo = {1, 0, 2}, .hi = {0, 1, 0}});
+  builder.add("edge", model::Pad{.mode = model::PadMode::edge, .lo = {0, 1, 0}, .hi = {2, 0, 1}});
+  builder.add("pool", model::GlobalAveragePool{}, {a});
+  builder.add("mix", model::Conv{.filters = 2});
+  const int all = builder.add("broadcast", model::Resize{.mode = Mode::linear, .size = {6, 6, 8}});
+  builder.add("join", model::Concat{}, {all, builder.last() - 3});
+  return builder.finish(one_loss(LossKind::mean_squared_error));
+}
+
 }  // namespace
 
 std::vector<model::Graph> small_networks() {
-  return {chain(), residual(), unet(), shared(), vectors(), windows(), norms()};
+  return {chain(), residual(), unet(), shared(), vectors(), windows(), norms(), sample_norms(), gates(), resizes()};
 }
 
 }  // namespace orthant::test

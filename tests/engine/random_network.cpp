@@ -49,15 +49,17 @@ class Sketch {
   }
 
   model::Activation some_activation() {
-    static constexpr ActivationKind kinds[]{ActivationKind::relu, ActivationKind::leaky_relu, ActivationKind::tanh,
-                                            ActivationKind::sigmoid, ActivationKind::identity};
-    return {.kind = kinds[pick(0, 4)], .slope = 0.2};
+    static constexpr ActivationKind kinds[]{
+        ActivationKind::relu,  ActivationKind::leaky_relu,   ActivationKind::tanh,    ActivationKind::sigmoid,
+        ActivationKind::elu,   ActivationKind::silu,         ActivationKind::gelu,    ActivationKind::hard_swish,
+        ActivationKind::relu6, ActivationKind::hard_sigmoid, ActivationKind::identity};
+    return {.kind = kinds[pick(0, 10)], .slope = 0.2};
   }
 
   void add_one() {
     const int src = pick(0, 3) == 0 ? pick(0, builder_.last()) : builder_.last();
     const Shape& from = shape(src);
-    switch (pick(0, 11)) {
+    switch (pick(0, 17)) {
       case 0:
         add("conv", model::Conv{.filters = pick(1, 3), .window = some_window(from, true), .bias = pick(0, 1) == 1},
             {src});
@@ -74,6 +76,18 @@ class Sketch {
       case 8: add("scale", model::Scale{.factor = 0.7}, {src}); break;
       case 9: add("drop", model::Dropout{.rate = 0.2 * pick(0, 2)}, {src}); break;
       case 10: add_sum(src); break;
+      case 11: add_sample_norm(src); break;
+      case 12:
+        if (pick(0, 1) == 0) {
+          add("prelu", model::PRelu{.shared = pick(0, 1) == 1}, {src});
+        } else {
+          add("affine", model::Affine{.bias = pick(0, 1) == 1, .trainable = pick(0, 2) > 0}, {src});
+        }
+        break;
+      case 13: add_product(src); break;
+      case 14: add_resize(src); break;
+      case 15: add_slice(src); break;
+      case 16: add_pad(src); break;
       default: add_concat(src); break;
     }
   }
@@ -88,6 +102,63 @@ class Sketch {
   /// Statistics of few items amplify differences: only where there are enough.
   void add_norm(int src) {
     if (tensor::pixels(shape(src)) >= 6) add("norm", model::BatchNorm{.epsilon = 1e-2}, {src});
+  }
+
+  /// Few items as above; and one that has a mean of its own would be nothing but zeros.
+  void add_sample_norm(int src) {
+    const Shape& from = shape(src);
+    model::SampleNorm norm{.epsilon = 1e-2, .affine = pick(0, 3) > 0};
+    norm.kind = static_cast<model::SampleNormKind>(pick(0, 2));
+    norm.groups = from.c % 2 == 0 ? pick(1, 2) : 1;
+    const std::int64_t cells = from.d * from.h * from.w;
+    const std::int64_t items = norm.kind == model::SampleNormKind::layer   ? from.c
+                               : norm.kind == model::SampleNormKind::group ? cells * from.c / norm.groups
+                                                                           : cells;
+    if (items >= (norm.kind == model::SampleNormKind::layer ? 3 : 6)) add("sample_norm", norm, {src});
+  }
+
+  /// By a tensor of the same shape, one number per channel, one per pixel or one per sample.
+  void add_product(int src) {
+    const Shape from = shape(src);
+    int gate = src;
+    if (pick(0, 2) > 0) gate = add("gate", model::Conv{.filters = pick(0, 1) == 0 ? from.c : 1}, {gate});
+    if (pick(0, 1) == 0) gate = add("mean", model::GlobalAveragePool{}, {gate});
+    gate = add("gate_act", {.kind = ActivationKind::sigmoid}, {gate});
+    add("product", model::Multiply{}, {src, gate});
+  }
+  int add(const char* op_name, model::Activation op, std::vector<int> srcs) {
+    return add(op_name, model::Op{op}, std::move(srcs));
+  }
+
+  void add_resize(int src) {
+    model::Resize resize{.mode = static_cast<model::ResizeMode>(pick(0, 1)), .align_corners = pick(0, 1) == 1};
+    const bool factor = pick(0, 1) == 0;
+    for (const tensor::Dim dim : tensor::spatial_dims) {
+      const std::int64_t cells = shape(src)[dim];
+      if (factor) resize.factor[static_cast<std::size_t>(dim) - 2] = cells > 3 ? 0.5 : 0.5 * pick(2, 4);
+      if (!factor) resize.size[dim] = pick(1, 6);
+    }
+    add("resize", resize, {src});
+  }
+
+  void add_slice(int src) {
+    const Shape& from = shape(src);
+    model::Slice slice{.first_channel = pick(0, static_cast<int>(from.c) - 1)};
+    for (const tensor::Dim dim : tensor::spatial_dims) {
+      slice.first[dim] = pick(0, static_cast<int>(from[dim]) - 1) / 2;
+      slice.step[dim] = pick(1, 2);
+    }
+    add("slice", slice, {src});
+  }
+
+  void add_pad(int src) {
+    model::Pad pad{.mode = static_cast<model::PadMode>(pick(0, 2))};
+    for (const tensor::Dim dim : tensor::spatial_dims) {
+      const int most = static_cast<int>(std::min<std::int64_t>(2, shape(src)[dim] - 1));
+      pad.lo[dim] = pick(0, most);
+      pad.hi[dim] = pick(0, most);
+    }
+    if (tensor::volume(shape(src)) < 500) add("pad", pad, {src});
   }
 
   void add_sum(int src) {

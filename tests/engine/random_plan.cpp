@@ -33,12 +33,16 @@ struct ChannelRoom {
   const model::Graph& graph;
 
   std::int64_t operator()(const model::Softmax&) const { return 0; }
+  std::int64_t operator()(const model::SampleNorm& op) const {
+    return op.kind == model::SampleNormKind::layer ? 0 : node.shape.c;
+  }
   std::int64_t operator()(const model::Flatten&) const {
     return graph.nodes[static_cast<std::size_t>(node.srcs.front())].shape.c;
   }
   template <
       base::OneOf<model::Input, model::Conv, model::ConvTranspose, model::Pool, model::GlobalAveragePool, model::Dense,
-                  model::BatchNorm, model::Activation, model::Scale, model::Dropout, model::Add, model::Concat>
+                  model::BatchNorm, model::Activation, model::PRelu, model::Affine, model::Scale, model::Dropout,
+                  model::Add, model::Multiply, model::Resize, model::Slice, model::Pad, model::Concat>
           Other>
   std::int64_t operator()(const Other&) const {
     return node.shape.c;

@@ -70,6 +70,7 @@ std::vector<float> make_parameter(const model::Parameter& parameter, Data data) 
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = number(data, key, static_cast<std::int64_t>(i), true);
     if (scale) values[i] = data == Data::integers ? 1 : 1 + values[i] / 2;
+    if (parameter.role == Role::norm_weight && data == Data::integers) values[i] = i % 2 == 0 ? 2 : 1;
     // Few arguments of ReLUs come close to zero, where rounding decides.
     if (parameter.role == Role::norm_bias && data == Data::reals) values[i] += 3;
     if (parameter.extents.size() > 1 && data == Data::reals) {

@@ -23,7 +23,13 @@ const std::vector<Variant> variants{{{.kind = ActivationKind::identity}, false},
                                     {{.kind = ActivationKind::relu}, true},
                                     {{.kind = ActivationKind::leaky_relu, .slope = 0.1}, false},
                                     {{.kind = ActivationKind::tanh}, false},
-                                    {{.kind = ActivationKind::sigmoid}, true}};
+                                    {{.kind = ActivationKind::sigmoid}, true},
+                                    {{.kind = ActivationKind::elu, .slope = 0.5}, false},
+                                    {{.kind = ActivationKind::hard_sigmoid}, true}};
+/// Those whose derivative is taken from what goes into them: it is found in x.
+const std::vector<Variant> from_x{{{.kind = ActivationKind::silu}, false},
+                                  {{.kind = ActivationKind::gelu}, false},
+                                  {{.kind = ActivationKind::hard_swish}, false}};
 
 /// How the tensors of a task lie.
 struct Rooms {
@@ -145,6 +151,66 @@ TEST_F(NormTasks, BackwardWritesOverWhatItRead) {
     for (const int where : {diff_y, diff_y2, x, y}) {
       expect_right(line, task, {.task = {}, .nulls = {}, .shared = {{diff_x, where}}});
       if (where != x) expect_right(line, sums, {.task = {}, .nulls = {}, .shared = {{diff_residual, where}}});
+    }
+  }
+}
+
+/// Groups of all channels, of one, and, where they are many, a part of a tensor that begins and ends inside one.
+std::vector<model::SampleGroups> groups_of(std::int64_t channels) {
+  std::vector<model::SampleGroups> all{{.groups = 1, .channels = channels}, {.groups = channels, .channels = 1}};
+  if (channels > 3) all.push_back({.groups = channels / 3 + 2, .channels = 3, .first = 2});
+  return all;
+}
+
+TEST_F(NormTasks, PerSampleAndGroupAreRight) {
+  constexpr int gamma = 1, beta = 2, running_mean = 3, running_var = 4;
+  constexpr int diff_y2 = 1, y = 3, back_gamma = 4, back_beta = 5, diff_gamma = 8, diff_beta = 9, diff_residual = 10;
+  std::vector<Variant> all = variants;
+  all.insert(all.end(), from_x.begin(), from_x.end());
+  std::size_t index = 0;
+  for (const ShapeLine& line : lines_) {
+    const tensor::Shape shape = src_shape(line);
+    for (const model::SampleGroups& groups : groups_of(shape.c)) {
+      for (int turn = 0; turn < 2; ++turn, ++index) {
+        const Variant& variant = all[index % all.size()];
+        const Rooms& rooms = strided[index % strided.size()];
+        NormTask task = task_of(line, Pass::forward, variant, rooms);
+        task.groups = groups;
+        task.statistics_count = std::max<std::int64_t>(2, shape.d * shape.h * shape.w * groups.channels);
+        expect_right(line, task, {.task = {}, .nulls = {running_mean, running_var}, .shared = {}});
+        expect_right(line, task, {.task = {}, .nulls = {gamma, beta, running_mean, running_var}, .shared = {}});
+        NormSumsTask sums = sums_of(line, Pass::forward, variant.activation, rooms);
+        sums.groups = groups;
+        expect_right(line, sums);
+        task.pass = sums.pass = Pass::backward_data;
+        expect_right(line, task, {.task = {}, .nulls = {diff_y2, y}, .shared = {}});
+        expect_right(line, task, {.task = {}, .nulls = {diff_y2, y, back_gamma, back_beta}, .shared = {}});
+        expect_right(line, sums, {.task = {}, .nulls = {diff_y2, y, diff_residual}, .shared = {}});
+        sums.accumulate = true;
+        expect_right(line, sums, {.task = {}, .nulls = {y}, .shared = {}});
+        expect_right(line, sums,
+                     {.task = {}, .nulls = {y, back_gamma, back_beta, diff_gamma, diff_beta}, .shared = {}});
+      }
+    }
+  }
+}
+
+TEST_F(NormTasks, PerPixelAreRight) {
+  for (const ShapeLine& line : lines_) {
+    for (const Rooms& rooms : strided) {
+      for (const bool affine : {true, false}) {
+        model::PixelNormTask task{.affine = affine,
+                                  .epsilon = 1e-2,
+                                  .x = layout_with(rooms.x, src_shape(line)),
+                                  .y = layout_with(rooms.y, src_shape(line)),
+                                  .diff_x = layout_with(rooms.y, src_shape(line))};
+        const auto nulls = [&](std::vector<int> without) { return affine ? std::vector<int>{} : without; };
+        EXPECT_EQ(check({.task = task, .nulls = nulls({1, 2}), .shared = {}}), "") << line.text;
+        task.pass = Pass::backward_data;
+        EXPECT_EQ(check({.task = task, .nulls = nulls({2, 5, 6}), .shared = {{4, 0}}}), "") << line.text << " over";
+        task.accumulate = true;
+        EXPECT_EQ(check({.task = task, .nulls = nulls({2, 5, 6}), .shared = {}}), "") << line.text << " backward";
+      }
     }
   }
 }

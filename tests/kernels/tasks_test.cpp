@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace orthant::test {
 namespace {
 
@@ -19,6 +21,14 @@ const std::vector<Activation> activations{
     {.kind = ActivationKind::tanh},
     {.kind = ActivationKind::sigmoid},
 };
+/// Those above, and one of the others in turn: these are applied by a kernel of their own, or by a normalisation.
+std::vector<Activation> some_activations(std::size_t index) {
+  constexpr std::array others{ActivationKind::relu6, ActivationKind::hard_sigmoid, ActivationKind::elu,
+                              ActivationKind::silu,  ActivationKind::gelu,         ActivationKind::hard_swish};
+  std::vector<Activation> all = activations;
+  all.push_back({.kind = others[index % others.size()], .slope = 0.75});
+  return all;
+}
 
 /// Dense, and one of the others in turn: the rooms that the index-th case runs in.
 std::vector<Room> some_rooms(std::size_t index) { return {Room::none, rooms[1 + index % 3]}; }
@@ -70,9 +80,10 @@ TEST(DenseTasks, WithoutSamplesAreRight) {
 }
 
 TEST(ActivationTasks, ForwardIsRight) {
+  std::size_t turn = 0;
   std::size_t index = 0;
   for (const ShapeLine& line : tensors()) {
-    for (const Activation& activation : activations) {
+    for (const Activation& activation : some_activations(turn++)) {
       for (const Room room : some_rooms(index++)) {
         model::ActivationTask task{.activation = activation};
         task.src = task.dst = layout_with(room, src_shape(line));
@@ -88,10 +99,11 @@ TEST(ActivationTasks, ForwardIsRight) {
 }
 
 TEST(ActivationTasks, BackwardIsRight) {
+  std::size_t turn = 0;
   constexpr int diff_dst = 0, diff_dst2 = 1, y = 2, diff_src = 3;
   std::size_t index = 0;
   for (const ShapeLine& line : tensors()) {
-    for (const Activation& activation : activations) {
+    for (const Activation& activation : some_activations(turn++)) {
       for (const Room room : some_rooms(index++)) {
         model::ActivationTask task{.pass = Pass::backward_data, .activation = activation};
         task.src = task.dst = task.second = layout_with(room, src_shape(line));
@@ -212,6 +224,82 @@ TEST(BiasGradientTasks, AreRight) {
       EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text;
       task.accumulate = true;
       EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " added";
+    }
+  }
+}
+
+TEST(PReluTasks, AreRight) {
+  for (const ShapeLine& line : tensors()) {
+    for (const Room room : rooms) {
+      for (const bool shared : {false, true}) {
+        model::PReluTask task{.shared = shared};
+        task.src = layout_with(room, src_shape(line));
+        task.dst = task.diff_src = layout_with(Room::none, src_shape(line));
+        EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text;
+        task.pass = Pass::backward_data;
+        EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {{3, 0}}}), "") << line.text << " over diff_dst";
+        task.accumulate = true;
+        EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " added";
+      }
+    }
+  }
+}
+
+/// The shapes that the second factor of a product may have.
+std::vector<tensor::Shape> factors_of(const tensor::Shape& all) {
+  return {all, {all.n, all.c, 1, 1, 1}, {all.n, 1, all.d, all.h, all.w}, {all.n, 1, 1, 1, 1}, {1, all.c, 1, 1, 1}};
+}
+
+TEST(ProductTasks, AreRight) {
+  for (const ShapeLine& line : tensors()) {
+    const tensor::Layout dense = tensor::channels_last(src_shape(line));
+    for (const Room room : rooms) {
+      const tensor::Layout roomy = layout_with(room, src_shape(line));
+      for (const tensor::Shape& factor : factors_of(src_shape(line))) {
+        const tensor::Layout b = layout_with(room, factor);
+        const model::ProductTask task{.a = roomy, .b = b, .dst = dense};
+        EXPECT_EQ(check({.task = task, .nulls = {2}, .shared = {}}), "") << line.text << " by " << to_text(factor);
+        if (factor == tensor::Shape{1, factor.c, 1, 1, 1})
+          EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " with bias";
+        const model::ProductTask over{.a = dense, .b = b, .dst = dense};
+        EXPECT_EQ(check({.task = over, .nulls = {2}, .shared = {{3, 0}}}), "") << line.text << " over a";
+        model::ProductSumsTask sums{.a = roomy, .b = dense, .dst = tensor::channels_last(factor)};
+        EXPECT_EQ(check({.task = sums, .nulls = {}, .shared = {}}), "") << line.text << " summed";
+        sums.accumulate = true;
+        if (factor == tensor::Shape{1, factor.c, 1, 1, 1})
+          EXPECT_EQ(check({.task = sums, .nulls = {}, .shared = {}}), "") << line.text << " summed and added";
+      }
+    }
+  }
+}
+
+TEST(RemapTasks, AreRight) {
+  using Kind = tensor::AxisRule::Kind;
+  const std::vector<std::array<tensor::AxisRule, 3>> uses{
+      {{{.kind = Kind::nearest}, {.kind = Kind::nearest}, {.kind = Kind::nearest}}},
+      {{{.kind = Kind::linear}, {.kind = Kind::linear}, {.kind = Kind::linear}}},
+      {{{.kind = Kind::corners}, {.first = 0}, {.kind = Kind::corners}}},
+      {{{.first = -1}, {.kind = Kind::edge, .first = -2}, {.first = -1}}},
+      {{{.first = 0}, {.first = 0, .step = 2}, {.kind = Kind::edge, .first = 1}}}};
+  for (const ShapeLine& line : tensors()) {
+    const tensor::Shape from = src_shape(line);
+    if (tensor::volume(from) > 20000) continue;
+    const std::vector<tensor::Shape> sizes{{from.n, from.c, 2 * from.d, 2 * from.h, 2 * from.w},
+                                           {from.n, from.c, from.d + 1, from.h, from.w + 2},
+                                           {from.n, from.c, 1, from.h + 1, from.w / 2 + 1}};
+    for (std::size_t use = 0; use < uses.size(); ++use) {
+      for (const tensor::Shape& to : sizes) {
+        model::RemapTask task{.src = layout_with(rooms[use % 4], from), .dst = layout_with(rooms[(use / 2) % 4], to)};
+        for (std::size_t i = 0; i < 3; ++i) {
+          const tensor::Dim dim = tensor::spatial_dims[i];
+          task.axes[i] = model::axis_of(uses[use][i], {0, to[dim]}, {0, from[dim]}, from[dim], to[dim]);
+        }
+        const std::string what = line.text + " use " + std::to_string(use) + " to " + tensor::to_text(to);
+        EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << what;
+        model::RemapTask back{.src = task.dst, .dst = task.src};
+        for (std::size_t i = 0; i < 3; ++i) back.axes[i] = model::adjoint(task.axes[i], from[tensor::spatial_dims[i]]);
+        EXPECT_EQ(check({.task = back, .nulls = {}, .shared = {}}), "") << what << ", adjoint";
+      }
     }
   }
 }

@@ -63,11 +63,25 @@ std::vector<Task> all_tasks() {
         NormTask{.pass = pass, .residual = true, .x = large, .y = dense, .diff_y = large, .residual_layout = large});
     tasks.emplace_back(ActivationTask{.pass = pass, .src = large, .dst = dense, .second = dense});
     tasks.emplace_back(SoftmaxTask{.pass = pass, .src = large, .dst = dense});
+    const SampleGroups groups{.groups = 4, .channels = 2};
+    tasks.emplace_back(NormSumsTask{.pass = pass, .groups = groups, .x = large, .y = dense});
+    tasks.emplace_back(NormTask{.pass = pass, .groups = groups, .x = large, .y = dense});
+    tasks.emplace_back(PixelNormTask{.pass = pass, .x = large, .y = dense});
+    tasks.emplace_back(
+        PixelNormTask{.pass = pass, .affine = false, .accumulate = true, .x = large, .y = dense, .diff_x = dense});
+    tasks.emplace_back(PReluTask{.pass = pass, .src = large, .dst = dense});
+    tasks.emplace_back(
+        PReluTask{.pass = pass, .shared = true, .accumulate = true, .src = large, .dst = dense, .diff_src = dense});
   }
   tasks.emplace_back(CopyTask{.src = large, .dst = dense});
   tasks.emplace_back(CopyTask{.accumulate = true, .src = dense, .dst = large});
   tasks.emplace_back(CopyPiecesTask{.pieces = {{large, dense}}});
   tasks.emplace_back(FillTask{.dst = large});
+  const Layout gate = channels_last({2, 8, 1, 1, 1});
+  tasks.emplace_back(ProductTask{.a = large, .b = gate, .dst = dense});
+  tasks.emplace_back(ProductSumsTask{.a = large, .b = dense, .dst = gate});
+  tasks.emplace_back(ProductSumsTask{.accumulate = true, .a = large, .b = dense, .dst = gate});
+  tasks.emplace_back(RemapTask{.src = large, .dst = small});
   tasks.emplace_back(AddTask{.a = large, .b = dense, .dst = large});
   tasks.emplace_back(DropoutTask{.src = large, .dst = dense});
   tasks.emplace_back(BiasGradientTask{.dst = large});

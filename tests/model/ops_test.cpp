@@ -15,6 +15,10 @@ TEST(Ops, HaveTheNamesOfNetworkFiles) {
   EXPECT_STREQ(name_of(Op{BatchNorm{}}), "batch_norm");
   EXPECT_STREQ(name_of(Op{Activation{ActivationKind::leaky_relu}}), "leaky_relu");
   EXPECT_STREQ(name_of(Op{Flatten{}}), "flatten");
+  EXPECT_STREQ(name_of(Op{SampleNorm{.kind = SampleNormKind::group}}), "group_norm");
+  EXPECT_STREQ(name_of(Op{SampleNorm{.kind = SampleNormKind::instance}}), "instance_norm");
+  EXPECT_STREQ(name_of(Op{SampleNorm{.kind = SampleNormKind::layer}}), "layer_norm");
+  EXPECT_STREQ(name_of(Op{Activation{ActivationKind::hard_swish}}), "hard_swish");
 }
 
 }  // namespace

@@ -54,12 +54,30 @@ Graph everything(int spatial_count) {
   b.add("relu", Activation{ActivationKind::relu});
   b.add("tanh", Activation{ActivationKind::tanh});
   b.add("sigmoid", Activation{ActivationKind::sigmoid});
+  for (const ActivationKind kind : {ActivationKind::relu6, ActivationKind::hard_sigmoid, ActivationKind::silu,
+                                    ActivationKind::gelu, ActivationKind::hard_swish})
+    b.add(name_of(kind), Activation{kind});
+  b.add("elu", Activation{ActivationKind::elu, 0.5});
+  b.add("elu1", Activation{ActivationKind::elu, 1});
+  b.add("prelu", PRelu{.shared = true, .start = 0.1});
+  b.add("affine", Affine{.bias = false, .trainable = false, .weight_value = 2, .bias_value = 0.5});
+  b.add("group", SampleNorm{.groups = 2, .epsilon = 1e-3});
+  b.add("instance", SampleNorm{.kind = SampleNormKind::instance, .affine = false});
+  b.add("layer", SampleNorm{.kind = SampleNormKind::layer});
+  b.add("linear", Resize{.mode = ResizeMode::linear,
+                         .align_corners = true,
+                         .size = {b.shape(b.last()).d, b.shape(b.last()).h + 1, 5}});
+  b.add("nearest", Resize{.factor = {1, 1.5, 2}});
+  b.add("slice", Slice{.first_channel = 1, .channels = 2, .first = {0, 1, 0}, .size = {0, 2, 0}, .step = {1, 1, 2}});
+  b.add("pad", Pad{.mode = PadMode::reflect, .lo = {0, 1, 0}, .hi = {0, 0, 1}});
+  const int zeros = b.add("zeros", Pad{.lo = {0, 1, 1}, .hi = {0, 1, 1}});
+  b.add("multiply", Multiply{}, {zeros, zeros});
   b.add("drop", Dropout{.rate = 0.125});
   b.add("scale", Scale{.factor = 1.0 / 3});
   const int last = b.add("soft", Softmax{});
   const int flat = b.add("flatten", Flatten{});
-  b.add("fc", Dense{.features = 4, .bias = false, .init = Init::glorot_uniform}, {flat});
-  const int dense = b.add("fc2", Dense{.features = 4});
+  b.add("fc", Dense{.features = 2, .bias = false, .init = Init::glorot_uniform}, {flat});
+  const int dense = b.add("fc2", Dense{.features = 2});
   b.add("pool", GlobalAveragePool{}, {last});
   b.add("out", Add{}, {b.last(), dense});
   return b.finish({.terms = {{LossKind::mean_squared_error, 0.5}, {LossKind::mean_absolute_error, 2}}});
@@ -194,6 +212,20 @@ TEST(Yaml, RefusesBadFilesWithLineAndRemedy) {
        "net.yaml:4: bias is 'maybe'; it must be true or false"},
       {with_layers("  - {name: c, op: conv_transpose, filters: 2, kernel: 3, pad: same}\n"),
        "net.yaml:4: pad 'same' of a conv_transpose; write numbers"},
+      {with_layers("  - {name: r, op: resize, mode: cubic, factor: 2}\n"), "net.yaml:4: unknown mode 'cubic'"},
+      {with_layers("  - {name: r, op: resize, factor: [2, 2]}\n"),
+       "net.yaml:4: factor must be one number, or one per spatial dim"},
+      {with_layers("  - {name: r, op: resize}\n"),
+       "net.yaml:4: net: r: size is 0 and factor 0 in dim d; give one of them, above 0"},
+      {with_layers("  - {name: p, op: pad, pad: 8, mode: reflect}\n"),
+       "net.yaml:4: net: p: pad is 8 in dim d; it must be from 0 to 7"},
+      {with_layers("  - {name: p, op: pad, mode: edge}\n"), "net.yaml:4: key 'pad' is missing; add it"},
+      {with_layers("  - {name: s, op: slice, first: 8}\n"),
+       "net.yaml:4: net: s: a slice of 0 cells from 8 on, 1 apart, of 8; it must lie inside and not be empty"},
+      {with_layers("  - {name: g, op: group_norm, groups: 3}\n"),
+       "net.yaml:4: net: g: 4 source channels do not divide into 3 groups; use a divisor"},
+      {with_layers("  - {name: m, op: multiply, from: [input, input, input]}\n"),
+       "net.yaml:4: net: m: multiply takes two sources, but has 3; chain more of them"},
       {with_layers("  - {name: s, op: scale}\n"), "net.yaml:4: key 'factor' is missing; add it"},
       {with_layers("  - {name: s, op: scale, factor: nan}\n"), "net.yaml:4: factor is 'nan'; it must be a number"},
       {with_layers("  - {name: d, op: dropout, rate: 1}\n"),

@@ -6,6 +6,7 @@ namespace orthant::plan {
 namespace {
 
 using tensor::Box;
+using tensor::Range;
 using Boxes = std::vector<Box>;
 
 /// in -> conv -> norm -> pool -> concat(pool, pool) -> global average -> out, and their shapes:
@@ -58,11 +59,75 @@ TEST(Share, ConcatReadsEachSourcesPartOfTheChannels) {
   EXPECT_EQ(share_of(plan, graph, 4, 2).sources, (std::vector<Boxes>{{}, channels(2, 6)}));
 }
 
-TEST(Share, GlobalAverageReadsAllCellsOfItsChannels) {
+/// Ranks add up their own cells of the source, whoever owns the means.
+TEST(Share, GlobalAverageReadsCellsWhereTheyLie) {
   const model::Graph graph = network(model::GlobalAveragePool{});
-  const Share share = share_of(plan_for(graph, 5, {.n = 2, .c = 5}), graph, 5, 6);
-  EXPECT_EQ(share.owned, (Box{.lo = {1, 3, 0, 0, 0}, .hi = {2, 6, 1, 1, 1}}));
-  EXPECT_EQ(share.sources, (std::vector<Boxes>{{{.lo = {1, 3, 0, 0, 0}, .hi = {2, 6, 4, 2, 2}}}}));
+  Plan plan = plan_for(graph, 5, {.n = 2, .c = 5});
+  plan.nodes[4].grid = {.c = 3, .d = 2};
+  const Share share = share_of(plan, graph, 5, 5);  // channels 8 to 12, cells 2 and 3 deep
+  EXPECT_EQ(share.owned, (Box{.lo = {1, 0, 0, 0, 0}, .hi = {2, 3, 1, 1, 1}}));
+  EXPECT_EQ(share.computed, (Box{.lo = {0, 8, 0, 0, 0}, .hi = {2, 12, 1, 1, 1}}));
+  EXPECT_EQ(share.sources, (std::vector<Boxes>{{{.lo = {0, 8, 2, 0, 0}, .hi = {2, 12, 4, 2, 2}}}}));
+  const Share idle = share_of(plan, graph, 5, 9);
+  EXPECT_EQ(idle.computed, Box{});
+  EXPECT_EQ(idle.sources, std::vector<Boxes>{{}});
+}
+
+/// input -> op, of 2 x 6 x 8 x 4 x 4.
+model::Graph one_op(const model::Op& op) {
+  model::GraphBuilder builder("net", 3, {.n = 2, .c = 6, .d = 8, .h = 4, .w = 4});
+  builder.add("op", op);
+  return builder.finish({.terms = {{}}});
+}
+
+Range depth_read(const model::Op& op, int parts, int part) {
+  const model::Graph graph = one_op(op);
+  const Share share = share_of(plan_for(graph, 1, {.d = parts}), graph, 1, part);
+  return share.sources.at(0).empty() ? Range{} : share.sources[0].front()[tensor::Dim::d];
+}
+
+TEST(Share, ResizesReadTheCellsBetweenWhichTheirsLie) {
+  const model::Resize nearest{.factor = {2, 1, 1}};
+  EXPECT_EQ(depth_read(nearest, 2, 0), (Range{0, 4}));
+  EXPECT_EQ(depth_read(nearest, 2, 1), (Range{4, 8}));
+  const model::Resize linear{.mode = model::ResizeMode::linear, .factor = {2, 1, 1}};
+  EXPECT_EQ(depth_read(linear, 2, 0), (Range{0, 5}));
+  EXPECT_EQ(depth_read(linear, 2, 1), (Range{3, 8}));
+  const model::Resize corners{.mode = model::ResizeMode::linear, .align_corners = true, .size = {15, 4, 4}};
+  EXPECT_EQ(depth_read(corners, 3, 0), (Range{0, 3}));
+  EXPECT_EQ(depth_read(corners, 3, 1), (Range{2, 6}));  // between 2.5 and 4.5
+  EXPECT_EQ(depth_read(corners, 3, 2), (Range{5, 8}));
+}
+
+TEST(Share, SlicesAndPadsReadShiftedCells) {
+  const model::Slice slice{.first_channel = 2, .first = {1, 0, 0}, .step = {2, 1, 1}};  // 1, 3, 5, 7
+  EXPECT_EQ(depth_read(slice, 2, 0), (Range{1, 4}));
+  EXPECT_EQ(depth_read(slice, 2, 1), (Range{5, 8}));
+  const model::Graph graph = one_op(slice);
+  EXPECT_EQ(share_of(plan_for(graph, 1, {.c = 2}), graph, 1, 1).sources,
+            (std::vector<Boxes>{{{.lo = {0, 4, 1, 0, 0}, .hi = {2, 6, 8, 4, 4}}}}));
+  const model::Pad zeros{.lo = {2, 0, 0}, .hi = {2, 0, 0}};
+  EXPECT_EQ(depth_read(zeros, 2, 0), (Range{0, 4}));
+  EXPECT_EQ(depth_read(zeros, 3, 2), (Range{6, 8}));
+  const model::Pad mirror{.mode = model::PadMode::reflect, .lo = {3, 0, 0}, .hi = {3, 0, 0}};
+  EXPECT_EQ(depth_read(mirror, 7, 0), (Range{0, 4}));  // cells 3 and 2; both ends rise from part to part
+  EXPECT_EQ(depth_read(mirror, 7, 6), (Range{4, 8}));  // cells 5 and 4
+}
+
+TEST(Share, ProductsReadTheOneCellOrChannel) {
+  model::GraphBuilder builder("net", 3, {.n = 2, .c = 6, .d = 8, .h = 4, .w = 4});
+  const int gate = builder.add("gate", model::GlobalAveragePool{}, {0});
+  const int pixel = builder.add("pixel", model::Conv{.filters = 1}, {0});
+  const int first = builder.add("first", model::Multiply{}, {0, gate});
+  builder.add("second", model::Multiply{}, {first, pixel});
+  const model::Graph graph = builder.finish({.terms = {{}}});
+  const tensor::Grid grid{.c = 3, .d = 2};
+  EXPECT_EQ(share_of(plan_for(graph, 3, grid), graph, 3, 5).sources,
+            (std::vector<Boxes>{{{.lo = {0, 4, 4, 0, 0}, .hi = {2, 6, 8, 4, 4}}},
+                                {{.lo = {0, 4, 0, 0, 0}, .hi = {2, 6, 1, 1, 1}}}}));
+  EXPECT_EQ(share_of(plan_for(graph, 4, grid), graph, 4, 5).sources,
+            (std::vector<Boxes>{{{.lo = {0, 4, 4, 0, 0}, .hi = {2, 6, 8, 4, 4}}},
+                                {{.lo = {0, 0, 4, 0, 0}, .hi = {2, 1, 8, 4, 4}}}}));
 }
 
 TEST(Share, FlattenIsCutBetweenChannels) {
@@ -95,13 +160,29 @@ TEST(StatisticsGroup, CoversTheRanksItSays) {
     return statistics_group(plan, graph, 2, rank);
   };
   EXPECT_EQ(group(Statistics::local, 2).ranks.to_list(), std::vector<int>{2});
-  EXPECT_EQ(group(Statistics::local, 2).pixels, 3 * 16);
+  EXPECT_EQ(group(Statistics::local, 2).items, 3 * 16);
   EXPECT_EQ(group(Statistics::spatial, 2).ranks.to_list(), (std::vector<int>{1, 2, 3}));
-  EXPECT_EQ(group(Statistics::spatial, 2).pixels, 8 * 16);
+  EXPECT_EQ(group(Statistics::spatial, 2).items, 8 * 16);
   EXPECT_EQ(group(Statistics::global, 2).ranks.to_list(), (std::vector<int>{1, 2, 3, 7, 8, 9}));
   EXPECT_EQ(group(Statistics::global, 12).ranks.to_list(), (std::vector<int>{4, 5, 6, 10, 11, 12}));
-  EXPECT_EQ(group(Statistics::global, 12).pixels, 2 * 8 * 16);
+  EXPECT_EQ(group(Statistics::global, 12).items, 2 * 8 * 16);
   EXPECT_TRUE(group(Statistics::global, 0).ranks.empty());
+}
+
+/// Those with the same samples; where a cut goes through a group of channels, those with other channels, too.
+TEST(StatisticsGroup, OfSamplesCoversTheirRanks) {
+  const auto group = [&](std::int64_t groups, int rank) {
+    const model::Graph graph = one_op(model::SampleNorm{.groups = groups});
+    return statistics_group(plan_for(graph, 1, {.n = 2, .c = 2, .d = 3}, 1), graph, 1, rank);
+  };
+  EXPECT_EQ(group(2, 2).ranks.to_list(), (std::vector<int>{1, 2, 3}));
+  EXPECT_EQ(group(2, 2).groups, (model::SampleGroups{.groups = 1, .channels = 3}));
+  EXPECT_EQ(group(2, 2).items, 3 * 8 * 16);
+  EXPECT_EQ(group(6, 12).groups, (model::SampleGroups{.groups = 3, .channels = 1}));
+  EXPECT_EQ(group(1, 12).ranks.to_list(), (std::vector<int>{7, 8, 9, 10, 11, 12}));
+  EXPECT_EQ(group(1, 12).groups, (model::SampleGroups{.groups = 1, .channels = 6, .first = 3}));
+  EXPECT_EQ(group(1, 12).statistics, 1);
+  EXPECT_TRUE(group(1, 0).ranks.empty());
 }
 
 }  // namespace

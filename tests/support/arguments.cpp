@@ -61,8 +61,14 @@ std::vector<Argument> list_arguments(const model::PoolTask& task) {
           {"diff_src", task.accumulate ? update : write, task.src}};
 }
 
+/// Two numbers per channel, or per sample and group.
+template <class Task>
+Layout statistics(const Task& task) {
+  return list(2 * (task.groups.groups > 0 ? task.groups.groups * task.x.extents.n : task.x.extents.c));
+}
+
 std::vector<Argument> list_arguments(const model::NormSumsTask& task) {
-  const Layout channels = list(task.x.extents.c), pairs = list(2 * task.x.extents.c);
+  const Layout channels = list(task.x.extents.c), pairs = statistics(task);
   if (task.pass == Pass::forward) return {{"x", read, task.x}, {"sums", write, pairs, ItemType::float64}};
   const Access gradient = task.accumulate ? update : write;
   return {{"diff_y", read, diff_y_layout(task)},
@@ -79,7 +85,7 @@ std::vector<Argument> list_arguments(const model::NormSumsTask& task) {
 }
 
 std::vector<Argument> list_arguments(const model::NormTask& task) {
-  const Layout channels = list(task.x.extents.c), pairs = list(2 * task.x.extents.c);
+  const Layout channels = list(task.x.extents.c), pairs = statistics(task);
   const Access statistics = task.training ? update : read;
   if (task.pass == Pass::forward) {
     return {{"x", read, task.x},
@@ -111,6 +117,48 @@ std::vector<Argument> list_arguments(const model::ActivationTask& task) {
           {"diff_dst2", read, task.second},
           {"y", read, y_layout(task)},
           {"diff_src", write, task.src}};
+}
+
+std::vector<Argument> list_arguments(const model::PixelNormTask& task) {
+  const Layout channels = list(task.x.extents.c), saved = list(2 * tensor::pixels(task.x.extents));
+  if (task.pass == Pass::forward) {
+    return {{"x", read, task.x},
+            {"gamma", read, channels},
+            {"beta", read, channels},
+            {"saved", write, saved},
+            {"y", write, task.y}};
+  }
+  const Access gradient = task.accumulate ? update : write;
+  return {{"diff_y", read, task.y},
+          {"x", read, task.x},
+          {"gamma", read, channels},
+          {"saved", read, saved, ItemType::float32, Content::positive},
+          {"diff_x", write, given_or(task.diff_x, task.x)},
+          {"diff_gamma", gradient, channels},
+          {"diff_beta", gradient, channels}};
+}
+
+std::vector<Argument> list_arguments(const model::PReluTask& task) {
+  const Layout weights = list(task.shared ? 1 : task.src.extents.c);
+  if (task.pass == Pass::forward)
+    return {{"src", read, task.src}, {"weights", read, weights}, {"dst", write, task.dst}};
+  return {{"diff_dst", read, task.dst},
+          {"src", read, task.src},
+          {"weights", read, weights},
+          {"diff_src", write, given_or(task.diff_src, task.src)},
+          {"diff_weights", task.accumulate ? update : write, weights}};
+}
+
+std::vector<Argument> list_arguments(const model::ProductTask& task) {
+  return {{"a", read, task.a}, {"b", read, task.b}, {"bias", read, list(task.dst.extents.c)}, {"dst", write, task.dst}};
+}
+
+std::vector<Argument> list_arguments(const model::ProductSumsTask& task) {
+  return {{"a", read, task.a}, {"b", read, task.b}, {"dst", task.accumulate ? update : write, task.dst}};
+}
+
+std::vector<Argument> list_arguments(const model::RemapTask& task) {
+  return {{"src", read, task.src}, {"dst", write, task.dst}};
 }
 
 std::vector<Argument> list_arguments(const model::SoftmaxTask& task) {

@@ -23,6 +23,7 @@ bool is_power_of_two(double factor) {
 bool is_exact(const model::Activation& activation) {
   switch (activation.kind) {
     case ActivationKind::identity:
+    case ActivationKind::relu6:
     case ActivationKind::relu: return true;
     case ActivationKind::leaky_relu: return is_power_of_two(activation.slope);
     default: return false;
@@ -43,12 +44,27 @@ struct Summands {
   std::int64_t operator()(const model::PoolTask& task) const { return tensor::taps(task.window); }
   std::int64_t operator()(const model::NormTask& task) const { return tensor::pixels(task.x.extents); }
   std::int64_t operator()(const model::NormSumsTask& task) const { return tensor::pixels(task.x.extents); }
+  std::int64_t operator()(const model::PixelNormTask& task) const {
+    return std::max(task.x.extents.c, task.pass == Pass::forward ? 1 : tensor::pixels(task.x.extents));
+  }
+  std::int64_t operator()(const model::PReluTask& task) const {
+    return task.pass == Pass::forward ? 1 : tensor::volume(task.src.extents);
+  }
+  std::int64_t operator()(const model::ProductSumsTask& task) const { return tensor::volume(task.a.extents); }
+  std::int64_t operator()(const model::RemapTask& task) const {
+    std::int64_t terms = 1;
+    for (const model::RemapTask::Axis& axis : task.axes)
+      terms *= static_cast<std::int64_t>(axis.cell.size()) /
+                   std::max<std::int64_t>(1, static_cast<std::int64_t>(axis.begin.size()) - 1) +
+               1;
+    return terms;
+  }
   std::int64_t operator()(const model::SoftmaxTask& task) const { return task.src.extents.c; }
   std::int64_t operator()(const model::BiasGradientTask& task) const { return tensor::pixels(task.dst.extents); }
   std::int64_t operator()(const model::LossSumsTask& task) const { return tensor::volume(task.output.extents); }
   std::int64_t operator()(const model::LossTask& task) const { return tensor::volume(task.output.extents); }
-  template <base::OneOf<model::PrepareWeightsTask, model::ActivationTask, model::CopyTask, model::CopyPiecesTask,
-                        model::FillTask, model::AddTask, model::DropoutTask, model::UpdateTask>
+  template <base::OneOf<model::PrepareWeightsTask, model::ActivationTask, model::ProductTask, model::CopyTask,
+                        model::CopyPiecesTask, model::FillTask, model::AddTask, model::DropoutTask, model::UpdateTask>
                 Other>
   std::int64_t operator()(const Other&) const {
     return 1;
@@ -71,11 +87,21 @@ struct Exactness {
   bool operator()(const model::ActivationTask& task) const { return is_exact(task.activation); }
   bool operator()(const model::CopyTask& task) const { return is_power_of_two(task.factor); }
   bool operator()(const model::AddTask&) const { return true; }
+  bool operator()(const model::PReluTask&) const { return true; }
+  bool operator()(const model::ProductTask&) const { return true; }
+  bool operator()(const model::ProductSumsTask&) const { return true; }
+  bool operator()(const model::RemapTask& task) const {
+    return std::all_of(task.axes.begin(), task.axes.end(), [](const model::RemapTask::Axis& axis) {
+      return std::all_of(axis.weight.begin(), axis.weight.end(), [](float weight) {
+        return static_cast<double>(weight) * 8 == std::floor(static_cast<double>(weight) * 8);
+      });
+    });
+  }
   bool operator()(const model::DropoutTask& task) const { return is_power_of_two(1 - task.rate); }
   bool operator()(const model::BiasGradientTask&) const { return true; }
-  template <
-      base::OneOf<model::PrepareWeightsTask, model::NormTask, model::SoftmaxTask, model::LossTask, model::UpdateTask>
-          Other>
+  template <base::OneOf<model::PrepareWeightsTask, model::NormTask, model::PixelNormTask, model::SoftmaxTask,
+                        model::LossTask, model::UpdateTask>
+                Other>
   bool operator()(const Other&) const {
     return false;
   }

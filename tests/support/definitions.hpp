@@ -17,6 +17,7 @@ void define(const model::DenseTask& task, const Before& before, Arguments now);
 void define(const model::PoolTask& task, const Before& before, Arguments now);
 void define(const model::NormSumsTask& task, const Before& before, Arguments now);
 void define(const model::NormTask& task, const Before& before, Arguments now);
+void define(const model::PixelNormTask& task, const Before& before, Arguments now);
 void define(const model::LossSumsTask& task, const Before& before, Arguments now);
 void define(const model::LossTask& task, const Before& before, Arguments now);
 void define(const model::UpdateTask& task, const kernels::Context& context, const Before& before, Arguments now);
@@ -31,6 +32,11 @@ inline std::size_t item(const tensor::Layout& layout, const tensor::Shape& i) {
 double activate(const model::Activation& activation, double z);
 /// activation'(z), given y = activation(z).
 double slope_at(const model::Activation& activation, double y);
+
+/// The same from what the task gives it: y, or z for an activation whose derivative is taken from that.
+double slope_from(const model::Activation& activation, double value);
+/// activation'(z).
+double slope_before(const model::Activation& activation, double z);
 
 /// Calls visit(position) for every position of a box of `extents`, w fastest.
 template <class Visit>

@@ -22,9 +22,79 @@ void define(const model::ActivationTask& task, const Before& before, Arguments n
       now[2]->at(item(task.dst, i)) = activate(task.activation, before[0].at(item(task.src, i)) + bias);
     } else {
       const double second = has_second ? before[1].at(item(task.second, i)) : 0;
-      const double slope = slope_at(task.activation, before[2].empty() ? 0 : before[2].at(item(y_layout(task), i)));
+      const double slope = slope_from(task.activation, before[2].empty() ? 0 : before[2].at(item(y_layout(task), i)));
       now[3]->at(item(task.src, i)) = (before[0].at(item(task.dst, i)) + second) * slope;
     }
+  });
+}
+
+/// The item of a factor of a product that belongs to item `i` of the other.
+std::size_t factor_item(const tensor::Layout& factor, Shape i) {
+  for (const tensor::Dim dim : tensor::all_dims) {
+    if (factor.extents[dim] == 1) i[dim] = 0;
+  }
+  return item(factor, i);
+}
+
+void define(const model::ProductTask& task, const Before& before, Arguments now) {
+  for_each_item(task.dst.extents, [&](const Shape& i) {
+    const double bias = before[2].empty() ? 0 : before[2].at(static_cast<std::size_t>(i.c));
+    now[3]->at(item(task.dst, i)) = before[0].at(item(task.a, i)) * before[1].at(factor_item(task.b, i)) + bias;
+  });
+}
+
+void define(const model::ProductSumsTask& task, const Before& before, Arguments now) {
+  if (!task.accumulate) for_each_item(task.dst.extents, [&](const Shape& i) { now[2]->at(item(task.dst, i)) = 0; });
+  for_each_item(task.a.extents, [&](const Shape& i) {
+    now[2]->at(factor_item(task.dst, i)) += before[0].at(item(task.a, i)) * before[1].at(item(task.b, i));
+  });
+}
+
+void define(const model::PReluTask& task, const Before& before, Arguments now) {
+  const auto weight_of = [&](const Shape& i) { return static_cast<std::size_t>(task.shared ? 0 : i.c); };
+  if (task.pass == Pass::forward) {
+    for_each_item(task.src.extents, [&](const Shape& i) {
+      const double z = before[0].at(item(task.src, i));
+      now[2]->at(item(task.dst, i)) = z > 0 ? z : z * before[1].at(weight_of(i));
+    });
+    return;
+  }
+  if (!task.accumulate) std::fill(now[4]->begin(), now[4]->end(), 0.0);
+  for_each_item(task.src.extents, [&](const Shape& i) {
+    const double z = before[1].at(item(task.src, i)), g = before[0].at(item(task.dst, i));
+    now[3]->at(item(given_or(task.diff_src, task.src), i)) = z > 0 ? g : g * before[2].at(weight_of(i));
+    if (!(z > 0)) now[4]->at(weight_of(i)) += g * z;
+  });
+}
+
+/// Calls visit(src position, weight) for all that a cell of dst reads.
+template <class Visit>
+void for_each_term(const model::RemapTask& task, const Shape& i, Visit visit) {
+  const auto entries = [&](std::size_t axis, std::int64_t cell, auto each) {
+    const model::RemapTask::Axis& along = task.axes[axis];
+    for (auto k = static_cast<std::size_t>(along.begin.at(static_cast<std::size_t>(cell)));
+         k < static_cast<std::size_t>(along.begin.at(static_cast<std::size_t>(cell) + 1)); ++k) {
+      each(std::int64_t{along.cell[k]}, static_cast<double>(along.weight[k]));
+    }
+  };
+  Shape src = i;
+  entries(0, i.d, [&](std::int64_t d, double by_d) {
+    entries(1, i.h, [&](std::int64_t h, double by_h) {
+      entries(2, i.w, [&](std::int64_t w, double by_w) {
+        src.d = d;
+        src.h = h;
+        src.w = w;
+        visit(src, by_d * by_h * by_w);
+      });
+    });
+  });
+}
+
+void define(const model::RemapTask& task, const Before& before, Arguments now) {
+  for_each_item(task.dst.extents, [&](const Shape& i) {
+    double sum = 0;
+    for_each_term(task, i, [&](const Shape& src, double weight) { sum += weight * before[0].at(item(task.src, src)); });
+    now[1]->at(item(task.dst, i)) = sum;
   });
 }
 
@@ -93,6 +163,22 @@ void define(const model::DropoutTask& task, const kernels::Context& context, con
 
 }  // namespace
 
+double slope_from(const model::Activation& activation, double value) {
+  const auto logistic = [](double z) { return 1 / (1 + std::exp(-z)); };
+  constexpr double pi = 3.14159265358979323846;
+  switch (activation.kind) {
+    case ActivationKind::silu: return logistic(value) * (1 + value * (1 - logistic(value)));
+    case ActivationKind::gelu:
+      return 0.5 * (1 + std::erf(value / std::sqrt(2))) + value * std::exp(-value * value / 2) / std::sqrt(2 * pi);
+    case ActivationKind::hard_swish: return value < -3 ? 0 : value > 3 ? 1 : value / 3 + 0.5;
+    default: return slope_at(activation, value);
+  }
+}
+
+double slope_before(const model::Activation& activation, double z) {
+  return slope_from(activation, model::derivative_reads_src(activation.kind) ? z : activate(activation, z));
+}
+
 double activate(const model::Activation& activation, double z) {
   switch (activation.kind) {
     case ActivationKind::identity: break;
@@ -100,6 +186,12 @@ double activate(const model::Activation& activation, double z) {
     case ActivationKind::leaky_relu: return z > 0 ? z : activation.slope * z;
     case ActivationKind::tanh: return std::tanh(z);
     case ActivationKind::sigmoid: return 1 / (1 + std::exp(-z));
+    case ActivationKind::relu6: return std::min(std::max(z, 0.0), 6.0);
+    case ActivationKind::hard_sigmoid: return std::min(std::max(z + 3, 0.0), 6.0) / 6;
+    case ActivationKind::elu: return z > 0 ? z : activation.slope * std::expm1(z);
+    case ActivationKind::silu: return z / (1 + std::exp(-z));
+    case ActivationKind::gelu: return 0.5 * z * (1 + std::erf(z / std::sqrt(2)));
+    case ActivationKind::hard_swish: return z * std::min(std::max(z + 3, 0.0), 6.0) / 6;
   }
   return z;
 }
@@ -111,6 +203,12 @@ double slope_at(const model::Activation& activation, double y) {
     case ActivationKind::leaky_relu: return y > 0 ? 1 : activation.slope;
     case ActivationKind::tanh: return 1 - y * y;
     case ActivationKind::sigmoid: return y * (1 - y);
+    case ActivationKind::relu6: return y > 0 && y < 6 ? 1 : 0;
+    case ActivationKind::hard_sigmoid: return y > 0 && y < 1 ? 1.0 / 6 : 0;
+    case ActivationKind::elu: return y > 0 ? 1 : y + activation.slope;
+    case ActivationKind::silu:
+    case ActivationKind::gelu:
+    case ActivationKind::hard_swish: break;  // only from what goes in: slope_from()
   }
   return 1;
 }

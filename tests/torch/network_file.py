@@ -15,6 +15,12 @@ ACTIVATIONS = {
     "leaky_relu": lambda x, layer: functional.leaky_relu(x, layer.get("slope", 0.01)),
     "tanh": lambda x, layer: torch.tanh(x),
     "sigmoid": lambda x, layer: torch.sigmoid(x),
+    "relu6": lambda x, layer: functional.relu6(x),
+    "hard_sigmoid": lambda x, layer: functional.hardsigmoid(x),
+    "elu": lambda x, layer: functional.elu(x, layer.get("alpha", 1.0)),
+    "silu": lambda x, layer: functional.silu(x),
+    "gelu": lambda x, layer: functional.gelu(x),
+    "hard_swish": lambda x, layer: functional.hardswish(x),
     "softmax": lambda x, layer: torch.softmax(x, 1),
     "scale": lambda x, layer: x * layer["factor"],
     "flatten": lambda x, layer: x.flatten(1),
@@ -60,6 +66,25 @@ class Window:
         return x.flatten(2 + len(self.kernel))
 
 
+class Affine(nn.Module):
+    """weight * x + bias per channel; constants where it is not trainable."""
+
+    def __init__(self, channels, layer):
+        super().__init__()
+        weight = torch.full((channels,), float(layer.get("weight_value", 1)))
+        bias = torch.full((channels,), float(layer.get("bias_value", 0)))
+        for name, value in (("weight", weight), ("bias", bias))[:2 if layer.get("bias", True) else 1]:
+            if layer.get("trainable", True):
+                self.register_parameter(name, nn.Parameter(value))
+            else:
+                self.register_buffer(name, value)
+
+    def forward(self, x):
+        shape = (1, -1) + (1,) * (x.dim() - 2)
+        y = x * self.weight.view(shape)
+        return y + self.bias.view(shape) if hasattr(self, "bias") else y
+
+
 class NetworkFile(nn.Module):
     """Runs layer by layer; modules are made when the first sample shows the shapes."""
 
@@ -83,6 +108,8 @@ class NetworkFile(nn.Module):
             return sum(sources)
         if op == "concat":
             return torch.cat(sources, 1)
+        if op == "multiply":
+            return sources[0] * sources[1]
         if op in ACTIVATIONS:
             return ACTIVATIONS[op](x, layer)
         return getattr(self, "_" + op)(layer, x)
@@ -118,6 +145,52 @@ class NetworkFile(nn.Module):
         norm = self._module(layer, lambda: (nn.BatchNorm3d if x.dim() == 5 else nn.BatchNorm2d)(
             x.shape[1], layer.get("epsilon", 1e-5), layer.get("momentum", 0.1)))
         return norm(x)
+
+    def _group_norm(self, layer, x):
+        return self._module(layer, lambda: nn.GroupNorm(
+            layer["groups"], x.shape[1], layer.get("epsilon", 1e-5), layer.get("affine", True)))(x)
+
+    def _instance_norm(self, layer, x):
+        return self._module(layer, lambda: (nn.InstanceNorm3d if x.dim() == 5 else nn.InstanceNorm2d)(
+            x.shape[1], layer.get("epsilon", 1e-5), affine=layer.get("affine", True)))(x)
+
+    def _layer_norm(self, layer, x):
+        norm = self._module(layer, lambda: nn.LayerNorm(
+            x.shape[1], layer.get("epsilon", 1e-5), layer.get("affine", True)))
+        return norm(x.movedim(1, -1)).movedim(-1, 1)
+
+    def _prelu(self, layer, x):
+        count = 1 if layer.get("shared") else x.shape[1]
+        return self._module(layer, lambda: nn.PReLU(count, layer.get("start", 0.25)))(x)
+
+    def _affine(self, layer, x):
+        return self._module(layer, lambda: Affine(x.shape[1], layer))(x)
+
+    def _resize(self, layer, x):
+        dims = x.dim() - 2
+        linear = layer.get("mode", "nearest") == "linear"
+        mode = {2: "bilinear", 3: "trilinear"}[dims] if linear else "nearest"
+        corners = layer.get("align_corners", False) if linear else None
+        if "size" in layer:
+            return functional.interpolate(x, _per_dim(layer["size"], dims), mode=mode, align_corners=corners)
+        factor = [float(one) for one in _per_dim(layer["factor"], dims)]
+        return functional.interpolate(x, scale_factor=factor, mode=mode, align_corners=corners)
+
+    def _slice(self, layer, x):
+        dims = x.dim() - 2
+        channel, channels = layer.get("first_channel", 0), layer.get("channels", 0)
+        x = x[:, channel:channel + channels if channels else None]
+        first, size, step = (_per_dim(layer.get(key, default), dims)
+                             for key, default in (("first", 0), ("size", 0), ("step", 1)))
+        for dim, (begin, count, stride) in enumerate(zip(first, size, step), start=2):
+            end = begin + (count - 1) * stride + 1 if count else x.shape[dim]
+            x = x[(slice(None),) * dim + (slice(begin, end, stride),)]
+        return x
+
+    def _pad(self, layer, x):
+        sides = [side if isinstance(side, list) else [side, side] for side in _per_dim(layer["pad"], x.dim() - 2)]
+        mode = {"zeros": "constant", "reflect": "reflect", "edge": "replicate"}[layer.get("mode", "zeros")]
+        return functional.pad(x, list(itertools.chain(*reversed(sides))), mode=mode)
 
     def _max_pool(self, layer, x):
         window = Window(layer, x.shape[2:], stride=None)

@@ -26,7 +26,7 @@ void norm_gradient_line(const NormGradient& args, const NormGradientApply& line,
         const auto centred = gradient.centred(d, p, i);
         const auto dz = gradient.dz(d, centred, p, i);
         const auto through = hn::MulAdd(centred, hn::LoadU(d, out.factor + i), hn::LoadU(d, out.offset + i));
-        hn::StoreU(hn::Mul(hn::LoadU(d, scale + i), hn::Sub(dz, through)), d, diff_x + i);
+        hn::StoreU(hn::MulSub(hn::LoadU(d, scale + i), dz, through), d, diff_x + i);
       });
     }
   });
@@ -46,8 +46,10 @@ class NormBackward final : public Primitive {
  public:
   NormBackward(const model::NormTask& task, int threads)
       : task_(task),
-        lines_({&given_or(task.diff_y, y_of(task)), &given_or(task.diff_y2, y_of(task)), &task.x, &y_of(task),
-                &given_or(task.diff_x, task.x)}),
+        places_(task.groups, task.x),
+        samples_(places_.per_sample(), {&given_or(task.diff_y, y_of(task)), &given_or(task.diff_y2, y_of(task)),
+                                        &task.x, &y_of(task), &given_or(task.diff_x, task.x)}),
+        lines_(samples_.lines()),
         team_(team_for(lines_.items(), threads)),
         inverse_count_(1 / static_cast<double>(task.statistics_count > 0 ? task.statistics_count : lines_.pixels())) {
     elementwise::check_invertible(task.activation);
@@ -60,14 +62,24 @@ class NormBackward final : public Primitive {
 
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
     if (lines_.pixels() == 0) return;
-    auto* memory = static_cast<float*>(scratch);
-    const NormGradientRows rows = gradient_rows(arguments, lines_, memory);
+    for (std::int64_t sample = 0; sample < samples_.parts(); ++sample)
+      differentiate(arguments, sample, static_cast<float*>(scratch));
+  }
+
+ private:
+  /// If y was not kept, the layout of x stands in for its own.
+  static const tensor::Layout& y_of(const model::NormTask& task) { return given_or(task.y, task.x); }
+
+  [[nodiscard]] std::int64_t width() const { return lines_.channels() * lines_.width_factor(); }
+
+  void differentiate(std::span<void* const> arguments, std::int64_t sample, float* memory) const {
+    const NormGradientRows rows = gradient_rows(arguments, lines_, places_, sample, memory);
     float* offset = memory + 3 * width();
     float* factor = memory + 4 * width();
-    flow_through_statistics(arguments, offset, factor);
+    flow_through_statistics(arguments, sample, rows, offset, factor);
     constexpr std::size_t diff_x = 4;
     run_team(team_, [&](int thread, int team) {
-      lines_.visit_part(thread, team, rows_per_call, [&](const Line& line) {
+      samples_.visit_part(sample, thread, team, rows_per_call, [&](const Line& line) {
         const NormGradientApply out{
             .offset = offset,
             .factor = factor,
@@ -79,27 +91,27 @@ class NormBackward final : public Primitive {
     });
   }
 
- private:
-  /// If y was not kept, the layout of x stands in for its own.
-  static const tensor::Layout& y_of(const model::NormTask& task) { return given_or(task.y, task.x); }
-
-  [[nodiscard]] std::int64_t width() const { return lines_.channels() * lines_.width_factor(); }
-
-  void flow_through_statistics(std::span<void* const> arguments, float* offset, float* factor) const {
+  /// The sums of a group are of gamma * dz, those of a channel of dz: there gamma is in the scale.
+  void flow_through_statistics(std::span<void* const> arguments, std::int64_t sample, const NormGradientRows& rows,
+                               float* offset, float* factor) const {
     const std::int64_t channels = lines_.channels();
-    const auto* inverse_std = static_cast<const float*>(arguments[at::norm_backward::saved]) + channels;
+    const auto* saved = static_cast<const float*>(arguments[at::norm_backward::saved]);
     const auto* sums = static_cast<const double*>(arguments[at::norm_backward::sums]);
     for (std::int64_t c = 0; c < channels; ++c) {
-      const double product = sums[channels + c] * static_cast<double>(inverse_std[c]);
-      offset[c] = task_.training ? static_cast<float>(sums[c] * inverse_count_) : 0;
-      factor[c] = task_.training ? static_cast<float>(product * inverse_count_) : 0;
+      const std::int64_t first = places_.first(sample, c), second = places_.second(sample, c);
+      const auto inverse_std = static_cast<double>(saved[second]);
+      const double scale = places_.per_sample() ? inverse_std : static_cast<double>(rows.scale[c]);
+      offset[c] = task_.training ? static_cast<float>(scale * sums[first] * inverse_count_) : 0;
+      factor[c] = task_.training ? static_cast<float>(scale * inverse_std * sums[second] * inverse_count_) : 0;
     }
     repeat_channels(offset, channels, lines_.width_factor(), offset);
     repeat_channels(factor, channels, lines_.width_factor(), factor);
   }
 
   model::NormTask task_;
-  Lines lines_;
+  Places places_;
+  SampleLines samples_;
+  const Lines& lines_;
   int team_;
   double inverse_count_;
 };

@@ -56,7 +56,9 @@ class NormForward final : public Primitive {
  public:
   NormForward(const model::NormTask& task, int threads)
       : task_(task),
-        lines_({&task.x, &given_or(task.residual_layout, task.y), &task.y}),
+        places_(task.groups, task.x),
+        samples_(places_.per_sample(), {&task.x, &given_or(task.residual_layout, task.y), &task.y}),
+        lines_(samples_.lines()),
         team_(team_for(lines_.items(), threads)),
         count_(static_cast<double>(task.statistics_count > 0 ? task.statistics_count : lines_.pixels())) {}
 
@@ -66,19 +68,14 @@ class NormForward final : public Primitive {
   }
 
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
-    const std::int64_t channels = lines_.channels(), factor = lines_.width_factor();
     if (task_.training) save_statistics(arguments);
     if (lines_.pixels() == 0) return;
     auto* memory = static_cast<float*>(scratch);
     const Rows rows{.mean = memory, .scale = memory + width(), .beta = memory + 2 * width()};
-    const auto* gamma = static_cast<const float*>(arguments[at::norm_forward::gamma]);
-    const auto* mean =
-        static_cast<const float*>(arguments[task_.training ? at::norm_forward::saved : at::norm_forward::running_mean]);
-    for (std::int64_t c = 0; c < channels; ++c) rows.scale[c] = gamma[c] * inverse_std(arguments, c);
-    repeat_channels(mean, channels, factor, rows.mean);
-    repeat_channels(rows.scale, channels, factor, rows.scale);
-    repeat_channels(static_cast<const float*>(arguments[at::norm_forward::beta]), channels, factor, rows.beta);
-    apply(arguments, rows);
+    for (std::int64_t sample = 0; sample < samples_.parts(); ++sample) {
+      fill(rows, arguments, sample);
+      apply(arguments, rows, sample);
+    }
   }
 
  private:
@@ -91,14 +88,25 @@ class NormForward final : public Primitive {
 
   [[nodiscard]] std::int64_t width() const { return lines_.channels() * lines_.width_factor(); }
 
-  [[nodiscard]] float inverse_std(std::span<void* const> arguments, std::int64_t c) const {
-    if (task_.training) return static_cast<const float*>(arguments[at::norm_forward::saved])[lines_.channels() + c];
-    const auto variance = static_cast<double>(static_cast<const float*>(arguments[at::norm_forward::running_var])[c]);
-    return static_cast<float>(1 / std::sqrt(variance + task_.epsilon));
+  void fill(const Rows& rows, std::span<void* const> arguments, std::int64_t sample) const {
+    const auto* gamma = static_cast<const float*>(arguments[at::norm_forward::gamma]);
+    const auto* beta = static_cast<const float*>(arguments[at::norm_forward::beta]);
+    const auto* saved = static_cast<const float*>(arguments[at::norm_forward::saved]);
+    const auto* running_mean = static_cast<const float*>(arguments[at::norm_forward::running_mean]);
+    const auto* running_var = static_cast<const float*>(arguments[at::norm_forward::running_var]);
+    const auto running_scale = [&](std::int64_t c) {
+      return static_cast<float>(1 / std::sqrt(static_cast<double>(running_var[c]) + task_.epsilon));
+    };
+    for (std::int64_t c = 0; c < lines_.channels(); ++c) {
+      rows.mean[c] = task_.training ? saved[places_.first(sample, c)] : running_mean[c];
+      rows.scale[c] = (gamma ? gamma[c] : 1) * (task_.training ? saved[places_.second(sample, c)] : running_scale(c));
+      rows.beta[c] = beta ? beta[c] : 0;
+    }
+    for (float* row : {rows.mean, rows.scale, rows.beta})
+      repeat_channels(row, lines_.channels(), lines_.width_factor(), row);
   }
 
   void save_statistics(std::span<void* const> arguments) const {
-    const std::int64_t channels = lines_.channels();
     auto* running_mean = static_cast<float*>(arguments[at::norm_forward::running_mean]);
     auto* running_var = static_cast<float*>(arguments[at::norm_forward::running_var]);
     const auto* sums = static_cast<const double*>(arguments[at::norm_forward::sums]);
@@ -106,21 +114,24 @@ class NormForward final : public Primitive {
     const auto update = [&](float& running, double batch) {
       running = static_cast<float>((1 - task_.momentum) * static_cast<double>(running) + task_.momentum * batch);
     };
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const double mean = sums[c] / count_;
-      const double squares = sums[channels + c] / count_ - mean * mean;
+    const std::int64_t count = places_.count();
+    for (std::int64_t i = 0; i < samples_.parts() * count; ++i) {
+      const std::int64_t first = i / count * 2 * count + i % count, second = first + count;
+      const double mean = sums[first] / count_;
+      const double squares = sums[second] / count_ - mean * mean;
       const double variance = squares > 0 || std::isnan(squares) ? squares : 0;
-      saved[c] = static_cast<float>(mean);
-      saved[channels + c] = static_cast<float>(1 / std::sqrt(variance + task_.epsilon));
-      update(running_mean[c], mean);
-      update(running_var[c], variance * count_ / (count_ - 1));
+      saved[first] = static_cast<float>(mean);
+      saved[second] = static_cast<float>(1 / std::sqrt(variance + task_.epsilon));
+      if (places_.per_sample()) continue;
+      update(running_mean[first], mean);
+      update(running_var[first], variance * count_ / (count_ - 1));
     }
   }
 
-  void apply(std::span<void* const> arguments, const Rows& rows) const {
+  void apply(std::span<void* const> arguments, const Rows& rows, std::int64_t sample) const {
     const auto* residual = static_cast<const float*>(arguments[at::norm_forward::residual]);
     run_team(team_, [&](int thread, int team) {
-      lines_.visit_part(thread, team, rows_per_call, [&](const Line& line) {
+      samples_.visit_part(sample, thread, team, rows_per_call, [&](const Line& line) {
         const NormApply args{.kind = task_.activation.kind,
                              .slope = static_cast<float>(task_.activation.slope),
                              .x = static_cast<const float*>(arguments[at::norm_forward::x]) + line.offsets[0],
@@ -138,7 +149,9 @@ class NormForward final : public Primitive {
   }
 
   model::NormTask task_;
-  Lines lines_;
+  Places places_;
+  SampleLines samples_;
+  const Lines& lines_;
   int team_;
   double count_;
 };

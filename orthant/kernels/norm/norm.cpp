@@ -23,15 +23,20 @@ static_assert(at::norm_backward::diff_y == at::norm_sums_backward::diff_y &&
               at::norm_backward::beta == at::norm_sums_backward::beta &&
               at::norm_backward::saved == at::norm_sums_backward::saved);
 
-NormGradientRows gradient_rows(std::span<void* const> arguments, const Lines& lines, float* memory) {
+NormGradientRows gradient_rows(std::span<void* const> arguments, const Lines& lines, const Places& places,
+                               std::int64_t sample, float* memory) {
   const std::int64_t channels = lines.channels(), factor = lines.width_factor(), width = channels * factor;
   const auto* gamma = static_cast<const float*>(arguments[at::norm_backward::gamma]);
   const auto* saved = static_cast<const float*>(arguments[at::norm_backward::saved]);
+  const auto* beta = static_cast<const float*>(arguments[at::norm_backward::beta]);
   float* scale = memory + width;
-  for (std::int64_t c = 0; c < channels; ++c) scale[c] = gamma[c] * saved[channels + c];
-  repeat_channels(saved, channels, factor, memory);
-  repeat_channels(scale, channels, factor, scale);
-  repeat_channels(static_cast<const float*>(arguments[at::norm_backward::beta]), channels, factor, memory + 2 * width);
+  float* shift = memory + 2 * width;
+  for (std::int64_t c = 0; c < channels; ++c) {
+    memory[c] = saved[places.first(sample, c)];
+    scale[c] = (gamma ? gamma[c] : 1) * saved[places.second(sample, c)];
+    shift[c] = beta ? beta[c] : 0;
+  }
+  for (float* row : {memory, scale, shift}) repeat_channels(row, channels, factor, row);
   return {.mean = memory, .scale = scale, .beta = memory + 2 * width};
 }
 
@@ -59,8 +64,10 @@ NormGradient gradient_of(const model::Activation& activation, std::span<void* co
 std::unique_ptr<Primitive> make_norm(const model::NormTask& task, int threads) {
   if (task.pass != model::Pass::forward) return make_norm_backward(task, threads);
   if (task.training && task.statistics_count == 1) {
-    base::fail(base::Exit::bad_data,
-               "batch_norm has one value per channel to train on; use a larger mini-batch or input");
+    base::fail(base::Exit::bad_data, "{} has one value per {} to train on; use a larger {}",
+               task.groups.groups > 0 ? "a norm per sample" : "batch_norm",
+               task.groups.groups > 0 ? "sample and group" : "channel",
+               task.groups.groups > 0 ? "input" : "mini-batch or input");
   }
   return make_norm_forward(task, threads);
 }

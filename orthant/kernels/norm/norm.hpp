@@ -12,6 +12,28 @@ std::unique_ptr<Primitive> make_norm_backward(const model::NormTask& task, int t
 /// `layout` where a task gives one, else the one it follows.
 const tensor::Layout& given_or(const tensor::Layout& layout, const tensor::Layout& otherwise);
 
+/// Where the numbers of a channel are among sums and saved statistics: of all samples, or of each and a group.
+class Places {
+ public:
+  Places(const model::SampleGroups& groups, const tensor::Layout& x)
+      : groups_(groups), count_(groups.groups > 0 ? groups.groups : x.extents.c) {}
+
+  [[nodiscard]] bool per_sample() const { return groups_.groups > 0; }
+  /// Means of a sample, after which come as many second numbers.
+  [[nodiscard]] std::int64_t count() const { return count_; }
+  [[nodiscard]] std::int64_t first(std::int64_t sample, std::int64_t channel) const {
+    if (!per_sample()) return channel;
+    return 2 * sample * count_ + (groups_.first + channel) / groups_.channels;
+  }
+  [[nodiscard]] std::int64_t second(std::int64_t sample, std::int64_t channel) const {
+    return first(sample, channel) + count_;
+  }
+
+ private:
+  model::SampleGroups groups_;
+  std::int64_t count_;
+};
+
 /// Copies one number per channel once for every pixel of a widened row.
 void repeat_channels(const float* numbers, std::int64_t channels, std::int64_t factor, float* row);
 
@@ -60,7 +82,8 @@ struct NormGradientRows {
 
 /// Makes them from the arguments gamma, beta and saved (4 to 6, as both backward tasks have them) in `memory`: three
 /// rows.
-NormGradientRows gradient_rows(std::span<void* const> arguments, const Lines& lines, float* memory);
+NormGradientRows gradient_rows(std::span<void* const> arguments, const Lines& lines, const Places& places,
+                               std::int64_t sample, float* memory);
 /// The arguments diff_y, diff_y2, x, y (0 to 3, and the first four tensors of the line).
 NormGradient gradient_of(const model::Activation& activation, std::span<void* const> arguments,
                          const NormGradientRows& rows, const Line& line);
@@ -73,12 +96,35 @@ struct NormGradientSums {
   std::int64_t dz_stride;
 };
 
-/// diff_x = scale * (dz - offset - (x - mean) * factor).
+/// diff_x = scale * dz - offset - (x - mean) * factor.
 struct NormGradientApply {
   const float* offset;
   const float* factor;
   float* diff_x;
   std::int64_t diff_x_stride;
+};
+
+/// Pixels of a line, forward; gamma and beta may be null. `saved` has the mean and 1/std of every pixel.
+struct PixelNorm {
+  const float* x;
+  const float* gamma;
+  const float* beta;
+  float* saved;
+  float* y;
+  std::int64_t x_stride, y_stride;
+  double epsilon;
+};
+
+/// Backward; `gamma_sums` and `beta_sums` are added to, item by item of a row.
+struct PixelNormGradient {
+  const float* diff_y;
+  const float* x;
+  const float* gamma;
+  const float* saved;
+  float* diff_x;
+  float* gamma_sums;
+  float* beta_sums;
+  std::int64_t diff_y_stride, x_stride, diff_x_stride;
 };
 
 }  // namespace orthant::kernels::norm

@@ -86,7 +86,9 @@ class NormForwardSums final : public Primitive {
  public:
   NormForwardSums(const model::NormSumsTask& task, int threads)
       : first_pixel_(task.x.offset),
-        lines_({&task.x}),
+        places_(task.groups, task.x),
+        samples_(places_.per_sample(), {&task.x}),
+        lines_(samples_.lines()),
         team_(team_for(lines_.items(), threads)),
         sums_(2, lines_.channels(), lines_.width_factor(), team_) {}
 
@@ -100,29 +102,28 @@ class NormForwardSums final : public Primitive {
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
     const auto* x = static_cast<const float*>(arguments[at::norm_sums_forward::x]);
     auto* totals = static_cast<double*>(arguments[at::norm_sums_forward::sums]);
-    const std::int64_t channels = lines_.channels();
-    if (lines_.pixels() == 0) {
-      std::fill_n(totals, 2 * channels, 0.0);
-      return;
-    }
+    std::fill_n(totals, 2 * samples_.parts() * places_.count(), 0.0);
+    if (lines_.pixels() == 0) return;
     auto* shift = reinterpret_cast<float*>(static_cast<std::byte*>(scratch) + sums_.bytes());
-    repeat_channels(x + first_pixel_, channels, lines_.width_factor(), shift);
-    sum(x, shift, scratch);
     const auto count = static_cast<double>(lines_.pixels());
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const auto first = static_cast<double>(shift[c]);
-      const double total = sums_.total(scratch, team_, 0, c);
-      totals[c] = total + count * first;
-      totals[channels + c] = sums_.total(scratch, team_, 1, c) + first * (2 * total + count * first);
+    for (std::int64_t sample = 0; sample < samples_.parts(); ++sample) {
+      repeat_channels(x + first_pixel_ + sample * samples_.step(0), lines_.channels(), lines_.width_factor(), shift);
+      sum(x, sample, shift, scratch);
+      for (std::int64_t c = 0; c < lines_.channels(); ++c) {
+        const auto first = static_cast<double>(shift[c]);
+        const double total = sums_.total(scratch, team_, 0, c);
+        totals[places_.first(sample, c)] += total + count * first;
+        totals[places_.second(sample, c)] += sums_.total(scratch, team_, 1, c) + first * (2 * total + count * first);
+      }
     }
   }
 
  private:
-  void sum(const float* x, const float* shift, void* scratch) const {
+  void sum(const float* x, std::int64_t sample, const float* shift, void* scratch) const {
     for (int thread = 0; thread < team_; ++thread) sums_.clear(scratch, thread);
     run_team(team_, [&](int thread, int team) {
       RowCount count;
-      lines_.visit_part(thread, team, ChannelSums::block_rows, [&](const Line& line) {
+      samples_.visit_part(sample, thread, team, ChannelSums::block_rows, [&](const Line& line) {
         if (count.is_full(line.pixels)) sums_.flush(scratch, thread);
         const NormSums args{.x = x + line.offsets[0],
                             .shift = shift,
@@ -136,7 +137,9 @@ class NormForwardSums final : public Primitive {
   }
 
   std::int64_t first_pixel_;
-  Lines lines_;
+  Places places_;
+  SampleLines samples_;
+  const Lines& lines_;
   int team_;
   ChannelSums sums_;
 };
@@ -146,8 +149,10 @@ class NormBackwardSums final : public Primitive {
   NormBackwardSums(const model::NormSumsTask& task, int threads)
       : activation_(task.activation),
         accumulate_(task.accumulate),
-        lines_({&given_or(task.diff_y, y_of(task)), &given_or(task.diff_y2, y_of(task)), &task.x, &y_of(task),
-                &given_or(task.diff_residual, y_of(task))}),
+        places_(task.groups, task.x),
+        samples_(places_.per_sample(), {&given_or(task.diff_y, y_of(task)), &given_or(task.diff_y2, y_of(task)),
+                                        &task.x, &y_of(task), &given_or(task.diff_residual, y_of(task))}),
+        lines_(samples_.lines()),
         team_(team_for(lines_.items(), threads)),
         sums_(2, lines_.channels(), lines_.width_factor(), team_) {
     elementwise::check_invertible(task.activation);
@@ -155,26 +160,34 @@ class NormBackwardSums final : public Primitive {
 
   [[nodiscard]] std::string name() const override { return "orthant:norm_sums:" + simd_target(); }
   [[nodiscard]] std::int64_t scratch_bytes() const override {
-    return sums_.bytes() + 3 * sums_.width() * static_cast<std::int64_t>(sizeof(float));
+    return sums_.bytes() + 2 * lines_.channels() * static_cast<std::int64_t>(sizeof(double)) +
+           3 * sums_.width() * static_cast<std::int64_t>(sizeof(float));
   }
 
   void execute(const Context&, std::span<void* const> arguments, void* scratch) override {
-    auto* memory = reinterpret_cast<float*>(static_cast<std::byte*>(scratch) + sums_.bytes());
-    const NormGradientRows rows = gradient_rows(arguments, lines_, memory);
-    sum(arguments, rows, scratch);
-    finish(arguments, scratch);
+    auto* gradients = reinterpret_cast<double*>(static_cast<std::byte*>(scratch) + sums_.bytes());
+    auto* memory = reinterpret_cast<float*>(gradients + 2 * lines_.channels());
+    std::fill_n(gradients, 2 * lines_.channels(), 0.0);
+    std::fill_n(static_cast<double*>(arguments[at::norm_sums_backward::sums]), 2 * samples_.parts() * places_.count(),
+                0.0);
+    for (std::int64_t sample = 0; sample < samples_.parts(); ++sample) {
+      const NormGradientRows rows = gradient_rows(arguments, lines_, places_, sample, memory);
+      sum(arguments, sample, rows, scratch);
+      finish(arguments, sample, scratch, gradients);
+    }
+    write_gradients(arguments, gradients);
   }
 
  private:
   static const tensor::Layout& y_of(const model::NormSumsTask& task) { return given_or(task.y, task.x); }
 
-  void sum(std::span<void* const> arguments, const NormGradientRows& rows, void* scratch) const {
+  void sum(std::span<void* const> arguments, std::int64_t sample, const NormGradientRows& rows, void* scratch) const {
     constexpr std::size_t dz = 4;
     auto* diff_residual = static_cast<float*>(arguments[at::norm_sums_backward::diff_residual]);
     for (int thread = 0; thread < team_; ++thread) sums_.clear(scratch, thread);
     run_team(team_, [&](int thread, int team) {
       RowCount count;
-      lines_.visit_part(thread, team, ChannelSums::block_rows, [&](const Line& line) {
+      samples_.visit_part(sample, thread, team, ChannelSums::block_rows, [&](const Line& line) {
         if (count.is_full(line.pixels)) sums_.flush(scratch, thread);
         const NormGradientSums sums{.sum = sums_.block(scratch, thread, 0),
                                     .product = sums_.block(scratch, thread, 1),
@@ -187,23 +200,37 @@ class NormBackwardSums final : public Primitive {
     });
   }
 
-  void finish(std::span<void* const> arguments, const void* scratch) const {
+  void finish(std::span<void* const> arguments, std::int64_t sample, const void* scratch, double* gradients) const {
     const std::int64_t channels = lines_.channels();
-    const auto* inverse_std = static_cast<const float*>(arguments[at::norm_sums_backward::saved]) + channels;
+    const auto* saved = static_cast<const float*>(arguments[at::norm_sums_backward::saved]);
+    const auto* gamma = static_cast<const float*>(arguments[at::norm_sums_backward::gamma]);
     auto* totals = static_cast<double*>(arguments[at::norm_sums_backward::sums]);
-    auto* diff_gamma = static_cast<float*>(arguments[at::norm_sums_backward::diff_gamma]);
-    auto* diff_beta = static_cast<float*>(arguments[at::norm_sums_backward::diff_beta]);
     for (std::int64_t c = 0; c < channels; ++c) {
-      totals[c] = sums_.total(scratch, team_, 0, c);
-      totals[channels + c] = sums_.total(scratch, team_, 1, c) * static_cast<double>(inverse_std[c]);
-      diff_gamma[c] = static_cast<float>(totals[channels + c]) + (accumulate_ ? diff_gamma[c] : 0.0F);
-      diff_beta[c] = static_cast<float>(totals[c]) + (accumulate_ ? diff_beta[c] : 0.0F);
+      const double sum = sums_.total(scratch, team_, 0, c);
+      const double product = sums_.total(scratch, team_, 1, c) * static_cast<double>(saved[places_.second(sample, c)]);
+      const double weight = places_.per_sample() && gamma ? static_cast<double>(gamma[c]) : 1.0;
+      totals[places_.first(sample, c)] += weight * sum;
+      totals[places_.second(sample, c)] += weight * product;
+      gradients[c] += product;
+      gradients[channels + c] += sum;
+    }
+  }
+
+  void write_gradients(std::span<void* const> arguments, const double* gradients) const {
+    const std::int64_t channels = lines_.channels();
+    for (const std::size_t i : {at::norm_sums_backward::diff_gamma.index, at::norm_sums_backward::diff_beta.index}) {
+      auto* to = static_cast<float*>(arguments[i]);
+      for (std::int64_t c = 0; to && c < channels; ++c)
+        to[c] = static_cast<float>(gradients[c]) + (accumulate_ ? to[c] : 0.0F);
+      gradients += channels;
     }
   }
 
   model::Activation activation_;
   bool accumulate_;
-  Lines lines_;
+  Places places_;
+  SampleLines samples_;
+  const Lines& lines_;
   int team_;
   ChannelSums sums_;
 };

@@ -1,5 +1,7 @@
 #include "orthant/kernels/onednn/call.hpp"
 
+#include "orthant/base/error.hpp"
+
 #include <omp.h>
 
 #include <utility>
@@ -44,6 +46,13 @@ dnnl::primitive_attr attributes(const model::Activation& activation) {
     case ActivationKind::leaky_relu: append(dnnl::algorithm::eltwise_relu, activation.slope); break;
     case ActivationKind::tanh: append(dnnl::algorithm::eltwise_tanh, 0); break;
     case ActivationKind::sigmoid: append(dnnl::algorithm::eltwise_logistic, 0); break;
+    case ActivationKind::elu: append(dnnl::algorithm::eltwise_elu, activation.slope); break;
+    case ActivationKind::relu6:
+    case ActivationKind::hard_sigmoid:
+    case ActivationKind::silu:
+    case ActivationKind::gelu:
+    case ActivationKind::hard_swish:
+      base::fail(base::Exit::internal, "{} is no part of a convolution", model::name_of(activation.kind));
   }
   attr.set_post_ops(after);
   return attr;

@@ -22,11 +22,12 @@ std::string gradient_name(const Lowering& lowering, const Unit& unit) {
 }  // namespace
 
 NodeValue forward(Lowering& lowering, const Unit& unit, const model::Activation& op) {
-  const Tensor x = lowering.fetch(unit);
+  const Tensor x = lowering.source(unit) = lowering.fetch(unit);
   const int source = unit.srcs[0];
   const bool same_box = lowering.share(unit.out).owned == lowering.share(source).owned &&
                         lowering.stored(unit.out) == lowering.stored(source);
-  const bool over_src = same_box && !x.copied && !x.empty() && lowering.may_overwrite(source);
+  const bool over_src =
+      same_box && !x.copied && !x.empty() && lowering.may_overwrite(source) && !model::derivative_reads_src(op.kind);
   NodeValue y = over_src ? lowering.value(source) : lowering.add_dst(unit);
   y.filled = false;
   if (y.own.empty()) return y;

@@ -16,7 +16,7 @@ plan::StatisticsGroup group_of(const Lowering& lowering, const Unit& unit) {
 /// Backward of a rank that has none of the cells: it only takes part in the sums.
 void backward_of_nothing(Lowering& lowering, const Unit& unit, const plan::StatisticsGroup& group) {
   const std::string& name = lowering.node(unit.main).name;
-  const std::int64_t count = 2 * lowering.channel_count(unit.main);
+  const std::int64_t count = 2 * group.statistics;
   Sums sums = lowering.exchanges().prepare_sums(name + ".diff_sums", count, group.ranks);
   if (!group.ranks.empty()) {
     lowering.zero_doubles(unit.main, sums.mine, count);
@@ -25,9 +25,8 @@ void backward_of_nothing(Lowering& lowering, const Unit& unit, const plan::Stati
   lowering.exchanges().sum_up(name + ".diff_statistics", Kind::statistics, std::move(sums));
 }
 
-}  // namespace
-
-NodeValue forward(Lowering& lowering, const Unit& unit, const model::BatchNorm& op) {
+/// `task` has what the op says.
+NodeValue normalise(Lowering& lowering, const Unit& unit, model::NormTask task) {
   const bool has_residual = unit.add >= 0;
   const Tensor x = lowering.source(unit) = lowering.fetch(unit);
   const Tensor residual = has_residual ? lowering.fetch(unit, 1) : Tensor{};
@@ -37,29 +36,27 @@ NodeValue forward(Lowering& lowering, const Unit& unit, const model::BatchNorm& 
   if (group.ranks.empty()) return y;
 
   Emitter& emitter = lowering.emitter();
-  const std::int64_t channels = lowering.channel_count(unit.main);
   int sums = -1;
-  if (lowering.trains()) {
-    Sums parts = lowering.exchanges().prepare_sums(name + ".sums", 2 * channels, group.ranks);
+  if (task.training) {
+    Sums parts = lowering.exchanges().prepare_sums(name + ".sums", 2 * group.statistics, group.ranks);
     if (y.own.empty()) {
-      lowering.zero_doubles(unit.main, parts.mine, 2 * channels);
+      lowering.zero_doubles(unit.main, parts.mine, 2 * group.statistics);
     } else {
-      emitter.emit(unit.main, "forward_sums", model::NormSumsTask{.x = x.all.layout}, {x.all.buffer, parts.mine});
+      emitter.emit(unit.main, "forward_sums", model::NormSumsTask{.groups = group.groups, .x = x.all.layout},
+                   {x.all.buffer, parts.mine});
     }
     sums = lowering.exchanges().sum_up(name + ".statistics", Kind::statistics, std::move(parts));
   }
   if (y.own.empty()) return y;
   int& saved = lowering.extra(unit);
-  saved = emitter.add_buffer(name + ".saved", 2 * channels * static_cast<std::int64_t>(sizeof(float)));
-  const model::NormTask task{.training = lowering.trains(),
-                             .epsilon = op.epsilon,
-                             .momentum = op.momentum,
-                             .activation = lowering.activation(unit),
-                             .residual = has_residual,
-                             .statistics_count = group.pixels,
-                             .x = x.all.layout,
-                             .y = y.own.layout,
-                             .residual_layout = has_residual ? residual.all.layout : tensor::as_other};
+  saved = emitter.add_buffer(name + ".saved", 2 * group.statistics * static_cast<std::int64_t>(sizeof(float)));
+  task.groups = group.groups;
+  task.activation = lowering.activation(unit);
+  task.residual = has_residual;
+  task.statistics_count = group.items;
+  task.x = x.all.layout;
+  task.y = y.own.layout;
+  if (has_residual) task.residual_layout = residual.all.layout;
   const Parameters& parameters = lowering.parameters();
   emitter.emit(unit.main, "forward", task,
                {x.all.buffer, parameters.value_of(unit.main, Role::norm_weight),
@@ -68,7 +65,7 @@ NodeValue forward(Lowering& lowering, const Unit& unit, const model::BatchNorm& 
   return y;
 }
 
-void backward(Lowering& lowering, const Unit& unit, const model::BatchNorm& /*op*/) {
+void differentiate(Lowering& lowering, const Unit& unit) {
   const std::vector<Value> diff = lowering.take_gradients(unit.out, 2);
   const plan::StatisticsGroup group = group_of(lowering, unit);
   const bool has_residual = unit.add >= 0;
@@ -80,7 +77,6 @@ void backward(Lowering& lowering, const Unit& unit, const model::BatchNorm& /*op
     backward_of_nothing(lowering, unit, group);
   } else {
     const std::string& name = lowering.node(unit.main).name;
-    const std::int64_t channels = lowering.channel_count(unit.main);
     const bool two = diff.size() == 2;
     const model::Activation activation = lowering.activation(unit);
     const bool from_y =
@@ -94,8 +90,9 @@ void backward(Lowering& lowering, const Unit& unit, const model::BatchNorm& /*op
     const int saved = lowering.extra(unit);
     const int second = two ? diff[1].buffer : -1;
     const int from = from_y ? y.buffer : -1;
-    Sums parts = lowering.exchanges().prepare_sums(name + ".diff_sums", 2 * channels, group.ranks);
+    Sums parts = lowering.exchanges().prepare_sums(name + ".diff_sums", 2 * group.statistics, group.ranks);
     const model::NormSumsTask sums_task{.pass = Pass::backward_data,
+                                        .groups = group.groups,
                                         .activation = activation,
                                         .accumulate = lowering.accumulates(),
                                         .x = x.all.layout,
@@ -110,8 +107,9 @@ void backward(Lowering& lowering, const Unit& unit, const model::BatchNorm& /*op
     const int sums = lowering.exchanges().sum_up(name + ".diff_statistics", Kind::statistics, std::move(parts));
     // The residual's gradient is the sum of both gradients, taken through the activation: nothing to do twice.
     const model::NormTask task{.pass = Pass::backward_data,
+                               .groups = group.groups,
                                .activation = has_residual ? model::Activation{} : activation,
-                               .statistics_count = group.pixels,
+                               .statistics_count = group.items,
                                .x = x.all.layout,
                                .y = y.layout,
                                .diff_y = has_residual ? diff_residual.layout : diff[0].layout,
@@ -123,6 +121,64 @@ void backward(Lowering& lowering, const Unit& unit, const model::BatchNorm& /*op
   }
   lowering.pass_back(unit, 0, diff_x);
   if (has_residual) lowering.pass_back(unit, 1, as_tensor(diff_residual));
+}
+
+/// Every pixel by itself: the rank that has it has all its channels.
+NodeValue normalise_pixels(Lowering& lowering, const Unit& unit, const model::SampleNorm& op) {
+  const Tensor x = lowering.source(unit) = lowering.fetch(unit);
+  const NodeValue y = lowering.add_dst(unit);
+  if (y.own.empty()) return y;
+  int& saved = lowering.extra(unit);
+  saved = lowering.emitter().add_buffer(lowering.node(unit.main).name + ".saved",
+                                        2 * tensor::pixels(y.own.layout.extents) * float_bytes);
+  const Parameters& parameters = lowering.parameters();
+  const model::PixelNormTask task{.affine = op.affine, .epsilon = op.epsilon, .x = x.all.layout, .y = y.own.layout};
+  lowering.emitter().emit(unit.main, "forward", task,
+                          {x.all.buffer, parameters.value_of(unit.main, Role::norm_weight),
+                           parameters.value_of(unit.main, Role::norm_bias), saved, y.own.buffer});
+  return y;
+}
+
+void differentiate_pixels(Lowering& lowering, const Unit& unit, const model::SampleNorm& op) {
+  const Value diff = lowering.take_gradient(unit.out);
+  const Tensor& x = lowering.source(unit);
+  if (diff.empty()) {
+    if (!lowering.accumulates()) lowering.parameters().zero_gradients(unit.main);
+    return lowering.pass_back(unit, 0, {});
+  }
+  const Value diff_x = lowering.over(diff, lowering.node(unit.srcs[0]).name + ".gradient");
+  const Parameters& parameters = lowering.parameters();
+  const model::PixelNormTask task{.pass = Pass::backward_data,
+                                  .affine = op.affine,
+                                  .epsilon = op.epsilon,
+                                  .accumulate = lowering.accumulates(),
+                                  .x = x.all.layout,
+                                  .y = diff.layout,
+                                  .diff_x = diff_x.layout};
+  lowering.emitter().emit(unit.main, "backward", task,
+                          {diff.buffer, x.all.buffer, parameters.value_of(unit.main, Role::norm_weight),
+                           lowering.extra(unit), diff_x.buffer, parameters.gradient_of(unit.main, Role::norm_weight),
+                           parameters.gradient_of(unit.main, Role::norm_bias)});
+  lowering.pass_back(unit, 0, as_tensor(diff_x));
+}
+
+}  // namespace
+
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::BatchNorm& op) {
+  return normalise(lowering, unit, {.training = lowering.trains(), .epsilon = op.epsilon, .momentum = op.momentum});
+}
+
+void backward(Lowering& lowering, const Unit& unit, const model::BatchNorm& /*op*/) { differentiate(lowering, unit); }
+
+/// In evaluation as in training: every sample has its own statistics.
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::SampleNorm& op) {
+  if (op.kind == model::SampleNormKind::layer) return normalise_pixels(lowering, unit, op);
+  return normalise(lowering, unit, {.epsilon = op.epsilon});
+}
+
+void backward(Lowering& lowering, const Unit& unit, const model::SampleNorm& op) {
+  if (op.kind == model::SampleNormKind::layer) return differentiate_pixels(lowering, unit, op);
+  differentiate(lowering, unit);
 }
 
 }  // namespace orthant::schedule::ops

@@ -22,7 +22,25 @@ void backward(Lowering& lowering, const Unit& unit, const model::GlobalAveragePo
 
 // norm.cpp
 NodeValue forward(Lowering& lowering, const Unit& unit, const model::BatchNorm& op);
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::SampleNorm& op);
 void backward(Lowering& lowering, const Unit& unit, const model::BatchNorm& op);
+void backward(Lowering& lowering, const Unit& unit, const model::SampleNorm& op);
+
+// product.cpp
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::Multiply& op);
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::Affine& op);
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::PRelu& op);
+void backward(Lowering& lowering, const Unit& unit, const model::Multiply& op);
+void backward(Lowering& lowering, const Unit& unit, const model::Affine& op);
+void backward(Lowering& lowering, const Unit& unit, const model::PRelu& op);
+
+// remap.cpp
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::Resize& op);
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::Slice& op);
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::Pad& op);
+void backward(Lowering& lowering, const Unit& unit, const model::Resize& op);
+void backward(Lowering& lowering, const Unit& unit, const model::Slice& op);
+void backward(Lowering& lowering, const Unit& unit, const model::Pad& op);
 
 // cellwise.cpp
 NodeValue forward(Lowering& lowering, const Unit& unit, const model::Activation& op);

@@ -3,6 +3,9 @@
 #include "orthant/schedule/ops/ops.hpp"
 #include "orthant/tensor/window_boxes.hpp"
 
+#include <string>
+#include <utility>
+
 namespace orthant::schedule::ops {
 namespace {
 
@@ -16,9 +19,14 @@ struct Slabs {
   std::vector<Box> edges{};  ///< some may be empty
 };
 
-/// The pooling that global average pooling is: a window over the whole extent.
-model::Pool whole_window(const tensor::Shape& src) {
-  return {.kind = model::PoolKind::average, .window = {.size = tensor::spatial(src)}};
+/// This rank's share of the means over all space: a window as large as that, of which it has some cells.
+model::PoolTask share_task(const Lowering& lowering, const Unit& unit, model::Pass pass, const tensor::Layout& src,
+                           const tensor::Layout& dst) {
+  return {.pass = pass,
+          .kind = model::PoolKind::average,
+          .window = {.size = tensor::spatial(lowering.node(unit.srcs[0]).shape)},
+          .src = src,
+          .dst = dst};
 }
 
 model::PoolTask pool_task(const Lowering& lowering, const Unit& unit, const model::Pool& op, const Value& x,
@@ -93,8 +101,25 @@ NodeValue forward(Lowering& lowering, const Unit& unit, const model::Pool& op) {
   return y;
 }
 
+/// Every rank's share of the means goes to those who own them.
 NodeValue forward(Lowering& lowering, const Unit& unit, const model::GlobalAveragePool& /*op*/) {
-  return forward(lowering, unit, whole_window(lowering.node(unit.srcs[0]).shape));
+  const tensor::Redistribution shares = Analysis::partial_sums(lowering.geometry(), unit.main);
+  const bool alone = tensor::is_local(shares);
+  const std::string& name = lowering.node(unit.main).name;
+  const Tensor x = lowering.source(unit) = lowering.fetch(unit);
+  const NodeValue y = lowering.add_dst(unit);
+  const Value share =
+      alone ? y.own : lowering.emitter().add_tensor(name + ".share", lowering.share(unit.main).computed);
+  if (!share.empty()) {
+    lowering.emitter().emit(unit.main, "forward",
+                            share_task(lowering, unit, model::Pass::forward, x.all.layout, share.layout),
+                            {x.all.buffer, share.buffer, -1});
+  }
+  if (alone) return y;
+  Returning sums = lowering.exchanges().give_back(name + ".shares", Kind::redistribution, as_tensor(share), shares);
+  lowering.exchanges().finish(std::move(sums.pending));
+  if (!y.own.empty()) lowering.emitter().copy(unit.main, "keep", sums.own, y.own);
+  return y;
 }
 
 /// Where only this pooling reads an activation's result, its gradient goes through the activation in the same
@@ -106,8 +131,9 @@ void backward(Lowering& lowering, const Unit& unit, const model::Pool& op) {
   const Tensor& x = lowering.source(unit);
   const model::Activation activation = lowering.activation(producer);
   const bool through = activation.kind != model::ActivationKind::identity &&
+                       !model::derivative_reads_src(activation.kind) &&
                        at(lowering.geometry().in_place, unit.main)[0] &&
-                       !model::traits_of(lowering.node(producer.main).op).batch_statistics &&
+                       !model::has_statistics(model::traits_of(lowering.node(producer.main).op)) &&
                        lowering.analysis().reader_count(source) == 1 && lowering.value(source).stored.owned;
   const Value diff = lowering.take_gradient(unit.out);
   if (through) at(lowering.activation_undone(), source) = true;
@@ -123,8 +149,19 @@ void backward(Lowering& lowering, const Unit& unit, const model::Pool& op) {
   lowering.pass_back(unit, 0, diff_x);
 }
 
+/// The gradient of the means goes to all who have cells: every cell's is the same.
 void backward(Lowering& lowering, const Unit& unit, const model::GlobalAveragePool& /*op*/) {
-  backward(lowering, unit, whole_window(lowering.node(unit.srcs[0]).shape));
+  const Value own = lowering.take_gradient(unit.out);
+  const Tensor diff =
+      lowering.exchanges().collect(lowering.node(unit.main).name + ".gradient.shares", Kind::redistribution, own,
+                                   Analysis::partial_sums(lowering.geometry(), unit.main));
+  const Tensor diff_x = lowering.add_diff_src(unit);
+  if (!diff.empty() && !diff_x.empty()) {
+    const model::PoolTask task =
+        share_task(lowering, unit, model::Pass::backward_data, diff_x.all.layout, diff.all.layout);
+    lowering.emitter().emit(unit.main, "backward_data", task, {diff.all.buffer, -1, -1, diff_x.all.buffer});
+  }
+  lowering.pass_back(unit, 0, diff_x);
 }
 
 }  // namespace orthant::schedule::ops
