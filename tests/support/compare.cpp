@@ -44,8 +44,10 @@ struct Summands {
   std::int64_t operator()(const model::PoolTask& task) const { return tensor::taps(task.window); }
   std::int64_t operator()(const model::NormTask& task) const { return tensor::pixels(task.x.extents); }
   std::int64_t operator()(const model::NormSumsTask& task) const { return tensor::pixels(task.x.extents); }
+  /// Of few channels nearly everything cancels: what is left of one is nothing but rounding.
   std::int64_t operator()(const model::PixelNormTask& task) const {
-    return std::max(task.x.extents.c, task.pass == Pass::forward ? 1 : tensor::pixels(task.x.extents));
+    constexpr std::int64_t least = 64;
+    return std::max({least, task.x.extents.c, task.pass == Pass::forward ? 1 : tensor::pixels(task.x.extents)});
   }
   std::int64_t operator()(const model::PReluTask& task) const {
     return task.pass == Pass::forward ? 1 : tensor::volume(task.src.extents);

@@ -116,7 +116,8 @@ NodeValue forward(Lowering& lowering, const Unit& unit, const model::GlobalAvera
                             {x.all.buffer, share.buffer, -1});
   }
   if (alone) return y;
-  Returning sums = lowering.exchanges().give_back(name + ".shares", Kind::redistribution, as_tensor(share), shares);
+  Returning sums = lowering.exchanges().give_back(name + ".shares", Kind::redistribution, as_tensor(share),
+                                                  lowering.partial_sums_route(unit.main));
   lowering.exchanges().finish(std::move(sums.pending));
   if (!y.own.empty()) lowering.emitter().copy(unit.main, "keep", sums.own, y.own);
   return y;
@@ -154,7 +155,7 @@ void backward(Lowering& lowering, const Unit& unit, const model::GlobalAveragePo
   const Value own = lowering.take_gradient(unit.out);
   const Tensor diff =
       lowering.exchanges().collect(lowering.node(unit.main).name + ".gradient.shares", Kind::redistribution, own,
-                                   Analysis::partial_sums(lowering.geometry(), unit.main));
+                                   lowering.partial_sums_route(unit.main));
   const Tensor diff_x = lowering.add_diff_src(unit);
   if (!diff.empty() && !diff_x.empty()) {
     const model::PoolTask task =
