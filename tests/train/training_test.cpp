@@ -20,7 +20,9 @@ void expect_exact(model::OptimizerKind kind, const std::string& grid, int ranks)
   const test::TemporaryDirectory folder;
   RunFile run = test::resumable_run(folder, kind);
   std::vector<std::string> rows;
-  for (const std::int64_t step : {1, 2, 3, 6, 11}) {
+  const std::vector<std::int64_t> stops =
+      ranks == 1 ? std::vector<std::int64_t>{1, 2, 3, 6, 11} : std::vector<std::int64_t>{2, 11};
+  for (const std::int64_t step : stops) {
     run.checkpoint.every = step;
     run.overwrite = true;
     const Summary whole = train_on(run, grid, ranks);
@@ -120,12 +122,14 @@ TEST(Training, RefusesWhatCannotBeGoneOnWith) {
 TEST(Training, KeepsTheNewest) {
   const test::TemporaryDirectory folder;
   RunFile run = test::resumable_run(folder, model::OptimizerKind::sgd);
-  run.checkpoint = {.every = 2, .keep = 3};
+  // Steps are so short that several pass while a checkpoint is written.
+  run.steps = 100;
+  run.checkpoint = {.every = 1, .keep = 3};
   const Summary summary = train_on(run, "n1", 1);
   const std::vector<std::int64_t> steps = Directory(run.output).steps();
   EXPECT_EQ(steps.size(), 3U);
-  EXPECT_EQ(steps.front(), 12);
-  EXPECT_EQ(summary.checkpoint_step, 12);
+  EXPECT_EQ(steps.front(), 100);
+  EXPECT_EQ(summary.checkpoint_step, 100);
   EXPECT_TRUE(Directory(run.output).remains().empty());
 }
 
