@@ -33,7 +33,7 @@ Failure current_failure() {
   } catch (const std::bad_alloc&) {
     return {Exit::does_not_fit, "out of memory; use a smaller mini-batch or a smaller input"};
   } catch (const std::exception& error) {
-    return {Exit::internal, std::string("unexpected: ") + error.what() + "; please report this"};
+    return {Exit::internal, "unexpected: " + base::one_line(error.what()) + "; please report this"};
   } catch (...) {
     return {Exit::internal, "unexpected: an exception without a message; please report this"};
   }

@@ -19,7 +19,8 @@ void MpiVote::start(unsigned mine) {
   if (request_ != MPI_REQUEST_NULL)
     base::fail(base::Exit::internal, "a vote is started before the last one is counted; please report this");
   ballot_->mine = mine;
-  check_mpi(MPI_Iallreduce(&ballot_->mine, &ballot_->any, 1, MPI_UNSIGNED, MPI_BOR, comm_, &request_), "MPI_Iallreduce");
+  check_mpi(MPI_Iallreduce(&ballot_->mine, &ballot_->any, 1, MPI_UNSIGNED, MPI_BOR, comm_, &request_),
+            "MPI_Iallreduce");
   ++*in_flight_;
 }
 

@@ -32,7 +32,7 @@ save_every: 1
 data: {kind: npy, inputs: x.npy, targets: y.npy}
 """
 # What a run that ended early may leave, all of it complete.
-FILES = {".lock", "log.txt", "metrics.csv", "plan.json", "run.yaml", "weights.safetensors"}
+FILES = {".lock", "checkpoints", "log.txt", "metrics.csv", "plan.json", "run.yaml", "weights.safetensors"}
 # phase -> exit code and line for a call that fails
 ERRORS = {
     "start": (74, r"rank {}: MPI_Allreduce"),

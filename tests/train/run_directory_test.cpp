@@ -20,8 +20,7 @@ TEST(RunDirectory, NumbersRunsWithoutAName) {
 TEST(RunDirectory, KeepsAnEarlierRun) {
   const test::TemporaryDirectory folder;
   const std::string path = folder.file("run");
-  const RunDirectory directory(path, "", false);
-  data::io::write_text(directory.file("metrics.csv"), "step\n");
+  data::io::write_text(RunDirectory(path, "", false).file("metrics.csv"), "step\n");
 
   expect_error(Exit::io, "holds a run already", [&] { RunDirectory(path, "", false); });
   EXPECT_EQ(RunDirectory(path, "", true).path(), path);
@@ -30,13 +29,22 @@ TEST(RunDirectory, KeepsAnEarlierRun) {
 TEST(RunDirectory, RemovesWhatOnlyTheEarlierRunHas) {
   const test::TemporaryDirectory folder;
   const std::string path = folder.file("run");
-  const RunDirectory directory(path, "", false);
-  data::io::write_text(directory.file("best.safetensors"), "x");
+  const std::string best = RunDirectory(path, "", false).file("best.safetensors");
+  data::io::write_text(best, "x");
 
   RunDirectory(path, "", false);
-  EXPECT_TRUE(std::filesystem::exists(directory.file("best.safetensors")));
+  EXPECT_TRUE(std::filesystem::exists(best));
   RunDirectory(path, "", true);
-  EXPECT_FALSE(std::filesystem::exists(directory.file("best.safetensors")));
+  EXPECT_FALSE(std::filesystem::exists(best));
+}
+
+TEST(RunDirectory, BelongsToOneRunAtATime) {
+  const test::TemporaryDirectory folder;
+  const std::string path = folder.file("run");
+  const RunDirectory directory(path, "", false);
+
+  expect_error(Exit::busy, "is used by another run", [&] { RunDirectory(path, "", true); });
+  expect_error(Exit::busy, "is used by another run", [&] { const RunDirectory resumed(path); });
 }
 
 TEST(RunDirectory, RefusesAFileOfThatName) {

@@ -160,7 +160,7 @@ TEST(RunFile, ErrorsNameLineAndRemedy) {
       {"model: m\noptimizer: {kind: adam, momentum: 0.9}\n", "momentum belongs to sgd"},
       {"model: m\noptimizer: {beta1: 0.9}\n", "beta1 belongs to adam"},
       {"model: m\noptimizer: {nesterov: true}\n", "nesterov needs a momentum"},
-      {"model: m\noptimizer: {momentum: 1.5}\n", "momentum is 1.5; it must be from 0 to 1"},
+      {"model: m\noptimizer: {momentum: 1.5}\n", "momentum is 1.5; it must be from 0 on and below 1"},
       {"model: m\nlearning_rate: fast\n", "must be a number"},
       {"model: m\nlearning_rate: -1\n", "base is -1"},
       {"model: m\nlearning_rate: .nan\n", "must be a number"},

@@ -40,6 +40,7 @@ std::int64_t tiles_that_fit(const WeightBlock& block, std::int64_t point_floats,
 /// cache at all points.
 WeightBlock choose_block(std::int64_t in, std::int64_t out, std::int64_t points, std::int64_t lanes) {
   constexpr std::int64_t widest = 128, most_tiles = 48, least_tiles = 8, enough_tiles = 12;
+  constexpr std::int64_t longest_run = 16;  // tiles whose products are added up one by one: longer runs round worse
   const std::int64_t point_floats =
       second_level_cache_bytes() / 8 * 7 / static_cast<std::int64_t>(sizeof(float)) / points;
   WeightBlock large{.in = std::min<std::int64_t>(in, points == 64 ? 64 : widest),
@@ -53,7 +54,7 @@ WeightBlock choose_block(std::int64_t in, std::int64_t out, std::int64_t points,
       WeightBlock block{.in = ceil_div(in, ins),
                         .out = std::min(round_up(ceil_div(out, outs), panel), round_up(out, lanes))};
       const std::int64_t fits = tiles_that_fit(block, point_floats, lanes);
-      block.tiles = std::min(fits, most_tiles);
+      block.tiles = std::min(fits, longest_run);
       if (fits >= least_tiles && extra_cost(block) < extra_cost(best)) best = block;
     }
     if (ins >= in) break;

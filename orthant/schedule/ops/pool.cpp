@@ -153,9 +153,8 @@ void backward(Lowering& lowering, const Unit& unit, const model::Pool& op) {
 /// The gradient of the means goes to all who have cells: every cell's is the same.
 void backward(Lowering& lowering, const Unit& unit, const model::GlobalAveragePool& /*op*/) {
   const Value own = lowering.take_gradient(unit.out);
-  const Tensor diff =
-      lowering.exchanges().collect(lowering.node(unit.main).name + ".gradient.shares", Kind::redistribution, own,
-                                   lowering.partial_sums_route(unit.main));
+  const Tensor diff = lowering.exchanges().collect(lowering.node(unit.main).name + ".gradient.shares",
+                                                   Kind::redistribution, own, lowering.partial_sums_route(unit.main));
   const Tensor diff_x = lowering.add_diff_src(unit);
   if (!diff.empty() && !diff_x.empty()) {
     const model::PoolTask task =
