@@ -146,7 +146,7 @@ TEST(Planner, ComesCloseToTheBestOfAllWholePlans) {
     if (planned.best.prediction.seconds <= best * 1.000001) ++equal;
   }
   // Tables cannot know everything that happens in a whole step, and such small steps are mostly latency.
-  EXPECT_LE(worst, 1.25);
+  EXPECT_LE(worst, 1.3);
   EXPECT_GE(equal, 6);
 }
 
