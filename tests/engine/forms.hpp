@@ -38,12 +38,14 @@ inline model::Graph network_with_gathers(std::int64_t samples) {
   return builder.finish({.terms = {{}}});
 }
 
-/// A network whose statistics are sums of whole numbers.
+/// A network whose statistics are sums of whole numbers. What is normalised is not whole: the dense layer has so few
+/// inputs that they are added up in one run, in the same order for any number of samples.
 inline model::Graph network_with_statistics(std::int64_t samples) {
   model::GraphBuilder builder("statistics", 3, {.n = samples, .c = 2, .d = 4, .h = 4, .w = 4});
   builder.add("a", model::Conv{.filters = 8, .window = three_taps(), .bias = false});
   builder.add("norm", model::BatchNorm{});
   builder.add("relu", model::Activation{.kind = model::ActivationKind::relu});
+  builder.add("pool", model::Pool{.window = {.size = tensor::cube(2), .stride = tensor::cube(2)}});
   builder.add("flat", model::Flatten{});
   builder.add("dense", model::Dense{.features = 4});
   return builder.finish({.terms = {{}}});

@@ -43,7 +43,12 @@ struct Summands {
   }
   std::int64_t operator()(const model::PoolTask& task) const { return tensor::taps(task.window); }
   std::int64_t operator()(const model::NormTask& task) const { return tensor::pixels(task.x.extents); }
-  std::int64_t operator()(const model::NormSumsTask& task) const { return tensor::pixels(task.x.extents); }
+  /// Of a channel those of all samples, of a group those of its channels in one sample.
+  std::int64_t operator()(const model::NormSumsTask& task) const {
+    const tensor::Shape& x = task.x.extents;
+    const std::int64_t of_group = x.d * x.h * x.w * std::min(x.c, task.groups.channels);
+    return std::max(tensor::pixels(x), task.groups.groups > 0 ? of_group : 0);
+  }
   /// Of few channels nearly everything cancels: what is left of one is nothing but rounding.
   std::int64_t operator()(const model::PixelNormTask& task) const {
     constexpr std::int64_t least = 64;

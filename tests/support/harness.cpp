@@ -132,7 +132,8 @@ double floor_of(const Case& one, std::size_t argument, std::size_t items) {
   }
   const bool sums =
       std::holds_alternative<model::ConvTask>(one.task) || std::holds_alternative<model::NormSumsTask>(one.task) ||
-      std::holds_alternative<model::DenseTask>(one.task) || std::holds_alternative<model::BiasGradientTask>(one.task);
+      std::holds_alternative<model::DenseTask>(one.task) || std::holds_alternative<model::BiasGradientTask>(one.task) ||
+      std::holds_alternative<model::ProductSumsTask>(one.task);
   return sums ? 0.25 * root : 0;
 }
 

@@ -101,9 +101,9 @@ class RowProduct final : public Primitive {
 std::unique_ptr<Primitive> make_product(const model::ProductTask& task, int threads) {
   const Reach reach = reach_of(task.b.extents, task.dst.extents);
   // A tensor of one pixel may have a bias like any other.
-  const bool spread = (reach == Reach::item && tensor::pixels(task.dst.extents) > 1) || reach == Reach::pixel;
+  const bool spread = (reach == Reach::item || reach == Reach::pixel) && tensor::pixels(task.dst.extents) > 1;
   if (spread) return std::make_unique<SpreadProduct>(task, reach, threads);
-  return std::make_unique<RowProduct>(task, reach, threads);
+  return std::make_unique<RowProduct>(task, by_sample(reach, task.dst.extents), threads);
 }
 
 }  // namespace orthant::kernels::product

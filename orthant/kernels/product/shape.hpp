@@ -23,6 +23,11 @@ inline Reach reach_of(const tensor::Shape& small, const tensor::Shape& all) {
              tensor::to_text(small));
 }
 
+/// What stands for a pixel stands for a sample where samples have one cell; else as it is.
+inline Reach by_sample(Reach reach, const tensor::Shape& all) {
+  return reach == Reach::pixel && tensor::spatial(all) == tensor::cube(1) ? Reach::sample : reach;
+}
+
 /// The layout with the extents of `all`, for factors whose numbers stand for all channels of a pixel: lines of it lead
 /// to the number of a pixel, and nothing else is read.
 inline tensor::Layout spread_over_channels(const tensor::Layout& small, const tensor::Shape& all) {

@@ -108,8 +108,10 @@ std::unique_ptr<Primitive> make_product_sums(const model::ProductSumsTask& task,
   const Reach reach = reach_of(task.dst.extents, task.a.extents);
   const bool spread = reach == Reach::item || reach == Reach::pixel;
   // A sample of one cell is summed up like any other where its sums are added to others.
-  if (spread && !task.accumulate) return std::make_unique<SpreadSums>(task, reach, threads);
-  return std::make_unique<RowSums>(task, reach == Reach::item ? Reach::channel : reach, threads);
+  const bool one_cell = tensor::spatial(task.a.extents) == tensor::cube(1);
+  if (spread && !(task.accumulate && one_cell)) return std::make_unique<SpreadSums>(task, reach, threads);
+  const Reach by_row = reach == Reach::item ? Reach::channel : by_sample(reach, task.a.extents);
+  return std::make_unique<RowSums>(task, by_row, threads);
 }
 
 }  // namespace orthant::kernels::product
