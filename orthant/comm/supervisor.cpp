@@ -65,7 +65,7 @@ int Supervisor::run() {
   start_mpirun();
   Clock::time_point last = Clock::now();
   while (!mpirun_.has_ended) {
-    const milliseconds period = !is_starting_ ? milliseconds(500) : milliseconds(age_ < seconds(5) ? 20 : 200);
+    const milliseconds period = !is_starting_ ? milliseconds(500) : milliseconds(age_ < seconds(5) ? 3 : 200);
     wait(period);
     // Time in which this process itself did not run is nobody's fault.
     const Clock::time_point now = Clock::now();
@@ -262,7 +262,7 @@ int Supervisor::conclude(int status) {
   const int code = code_.value_or(code_of_status(status));
   if (code == 0) return 0;
   if (!code_ && signal_ == 0 && !attendance_.any(Mark::spoke)) {
-    const std::string why = why_nobody_knows(code_of_status(status));
+    const std::string why = why_nobody_knows(status);
     if (!why.empty()) print_error(why);
   }
   for (const pid_t pid : processes_with(Attendance::variable, attendance_.address()))
@@ -272,7 +272,8 @@ int Supervisor::conclude(int status) {
 }
 
 /// Why the job ended with this code, if no rank of this machine printed it; empty if they ended as they should.
-std::string Supervisor::why_nobody_knows(int code) const {
+std::string Supervisor::why_nobody_knows(int status) const {
+  const int code = code_of_status(status);
   const bool was_killed = fuse_ && *fuse_ <= Duration{};
   const char* when = is_starting_ ? " while MPI started" : "";
   if (const Process* lost = first_lost()) {
@@ -284,6 +285,9 @@ std::string Supervisor::why_nobody_knows(int code) const {
     return code <= 128 ? ""
                        : fmt::format("a rank on another host ended without a message{}: {}", when, cause_text(code));
   }
+  if (WIFSIGNALED(status)) return fmt::format("{} ended{}: {}", name_of(mpirun_), when, cause_text(code));
+  if (processes_.size() < static_cast<std::size_t>(job_.ranks_here) && !processes_.empty())
+    return fmt::format("a rank on host '{}' ended without a message{}: {}", host_name(), when, cause_text(code));
   if (std::any_of(processes_.begin(), processes_.end(), [](const Process& process) { return process.rank >= 0; }))
     return "";
   return fmt::format("mpirun ended before it had started a rank ({}); see what 'mpirun -np {} true' says",

@@ -66,7 +66,7 @@ class Supervisor {
   void end_all();
   /// Prints the line of the job, unless somebody has, and returns its exit code.
   int conclude(int status);
-  [[nodiscard]] std::string why_nobody_knows(int code) const;
+  [[nodiscard]] std::string why_nobody_knows(int status) const;
 
   SupervisedJob job_;
   Attendance attendance_;

@@ -26,10 +26,13 @@ StopSignal::StopSignal() {
 }
 
 StopSignal::~StopSignal() {
+  // Whoever asks when the run is over anyway must not kill it.
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  if (is_answered_) interrupt_ = terminate_ = ignore;
+  if (is_answered_ || user_.sa_handler == SIG_DFL) user_ = ignore;
   sigaction(SIGINT, &interrupt_, nullptr);
   sigaction(SIGTERM, &terminate_, nullptr);
-  // Whoever asks when the run is over anyway must not kill it.
-  if (user_.sa_handler == SIG_DFL) user_.sa_handler = SIG_IGN;
   sigaction(SIGUSR1, &user_, nullptr);
 }
 

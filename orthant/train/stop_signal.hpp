@@ -13,11 +13,15 @@ class StopSignal {
   StopSignal& operator=(const StopSignal&) = delete;
   ~StopSignal();
   [[nodiscard]] bool asked() const;
+  /// All ranks stop, whichever of them was asked. Those that are asked later than others ignore it from the end of this
+  /// on.
+  void answer() { is_answered_ = true; }
 
  private:
   struct sigaction interrupt_ {};
   struct sigaction terminate_ {};
   struct sigaction user_ {};
+  bool is_answered_ = false;
 };
 
 }  // namespace orthant::train

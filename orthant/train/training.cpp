@@ -257,6 +257,7 @@ void Training::follow(std::int64_t step, unsigned bits) {
   if ((bits & (signal_came | time_is_up)) != 0) {
     summary_.stopped = (bits & signal_came) != 0 ? Stop::by_signal : Stop::by_time;
     stops_ = true;
+    signal_.answer();
   }
   const bool due = at_.run.checkpoint.every > 0 ? step % at_.run.checkpoint.every == 0 : (bits & checkpoint_due) != 0;
   is_checkpoint_due_ = is_checkpoint_due_ || due;
