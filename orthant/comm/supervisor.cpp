@@ -280,6 +280,9 @@ std::string Supervisor::why_nobody_knows(int status) const {
     return fmt::format("{} ended without a message{}{}", name_of(*lost), when,
                        was_killed ? "" : ": " + cause_text(code));
   }
+  // A rank that is killed when it is about to leave keeps the others waiting, so it ends first.
+  if (!job_.on_hosts && WIFEXITED(status) && code > 128 && !ended_.empty() && ended_.front()->rank >= 0)
+    return fmt::format("{} ended without a message: {}", name_of(*ended_.front()), cause_text(code));
   if (!is_starting_) return "";
   if (job_.on_hosts) {
     return code <= 128 ? ""
