@@ -41,6 +41,7 @@ orthant_batch(model yaml_ops yaml_read yaml_window yaml_write)
 orthant_batch(plan cut_choice distribution fit groups plan plan_json remarks)
 orthant_batch(plan advice attempt exchange_forms machines request share spatial stages strategy verify)
 orthant_batch(schedule analysis emitter exchanges fusion parameters passes place text value volume)
+orthant_batch(microbatch candidate divide store)
 orthant_batch(oracle features fingerprint prices profile profile_json)
 orthant_batch(oracle actors memory predict simulation)
 orthant_batch(schedule lower lowering ops/cellwise ops/contraction ops/loss ops/norm ops/pool ops/shape)
@@ -52,7 +53,7 @@ orthant_batch(kernels conv conv_error dense/dense matrix/conv matrix/patches mat
   winograd/correlation winograd/narrow winograd/stretches winograd/tiling
   winograd/transformed_weights)
 orthant_batch(kernels direct/conv direct/correlation direct/geometry direct/rows instruction_set machine onednn/call
-  onednn/conv)
+  onednn/conv task_key)
 orthant_batch(kernels elementwise/bias_gradient elementwise/permuting_copy elementwise/dropout elementwise/fill lines
   loss/loss loss/label norm/norm pool/pool pool/average pool/backward pool/forward pool/global primitive
   elementwise/sum)
@@ -74,8 +75,8 @@ orthant_batch(train data_options learning_rate run_data run_fields run_file run_
 orthant_batch(train checkpoint/directory checkpoint/hashed_file checkpoint/manifest checkpoint/own_state checkpoint/restore
   checkpoint/writer)
 orthant_batch(train delivery evaluator new_samples prediction_files run_directory)
-orthant_batch(engine arena choice_cache choose choose_kernels engine kernel_needs memory parameter_order session shared_memory step_memory task_key)
-orthant_batch(engine contest measuring measuring_time)
+orthant_batch(engine arena choices choose choose_kernels engine kernel_needs memory parameter_order session shared_memory step_memory)
+orthant_batch(engine measuring measuring_time)
 orthant_batch(cli bench bench_halo bench_io bench_kernels bench_oracle bench_step oracle_cases step_times)
 orthant_batch(cli command_line data data_convert data_inspect data_make data_verify file_reports make_cosmology make_organs
   make_progress)

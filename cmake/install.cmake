@@ -23,4 +23,5 @@ install(FILES
   ${PROJECT_BINARY_DIR}/orthantConfig.cmake
   ${PROJECT_BINARY_DIR}/orthantConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/Finddnnl.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/Findglpk.cmake
   DESTINATION ${package_dir})

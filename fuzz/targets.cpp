@@ -6,7 +6,7 @@
 #include "orthant/data/formats/safetensors.hpp"
 #include "orthant/data/formats/tfrecord.hpp"
 #include "orthant/data/tools/set_check.hpp"
-#include "orthant/engine/choice_cache.hpp"
+#include "orthant/microbatch/store.hpp"
 #include "orthant/model/yaml.hpp"
 #include "orthant/model/zoo.hpp"
 #include "orthant/oracle/profile.hpp"
@@ -92,8 +92,8 @@ void parse_checksums(const std::string& bytes) { data::tools::parse_checksums(by
 
 void parse_cache(const std::string& bytes) {
   const MemoryFile memory(bytes);
-  const engine::ChoiceCache cache(memory.path(), "machine");
-  if (cache.load().size() > bytes.size() || cache.trouble().size() > 10 * bytes.size() + 1000) std::abort();
+  const microbatch::Store store(memory.path(), "machine");
+  if (store.load().size() > bytes.size() || store.trouble().size() > 10 * bytes.size() + 1000) std::abort();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "orthant/base/random.hpp"
 #include "orthant/comm/alone.hpp"
 #include "orthant/engine/session.hpp"
+#include "orthant/microbatch/store.hpp"
 #include "orthant/model/graph.hpp"
 #include "orthant/plan/plan.hpp"
 
@@ -48,7 +49,7 @@ void train() {
   engine::Session session(graph, plan::serial_plan(graph), alone,
                           {.lowering = {.optimizer = {.kind = model::OptimizerKind::adam}},
                            .threads = 2,
-                           .kernels = {.measure = true, .cache_path = engine::choice_cache_path()}});
+                           .kernels = {.measure = true, .cache_path = microbatch::store_path()}});
   session.initialise_weights(/*seed=*/1);
   engine::Engine& engine = session.engine();
   std::printf("%lld parameters, %lld bytes of memory\n", static_cast<long long>(model::parameter_count(graph)),

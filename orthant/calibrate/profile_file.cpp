@@ -2,7 +2,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/data/io/file.hpp"
-#include "orthant/engine/choose.hpp"
+#include "orthant/microbatch/store.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -53,7 +53,7 @@ void merge_links(oracle::Profile& profile, const Findings& found) {
 
 std::string profile_path() {
   if (const char* path = std::getenv("ORTHANT_PROFILE"); path && *path) return path;
-  const std::filesystem::path kernels = engine::choice_cache_path();
+  const std::filesystem::path kernels = microbatch::store_path();
   return kernels.empty() ? "" : (kernels.parent_path() / "profile.json").string();
 }
 

@@ -8,7 +8,7 @@
 #include "orthant/comm/agree.hpp"
 #include "orthant/comm/typed.hpp"
 #include "orthant/engine/memory.hpp"
-#include "orthant/engine/task_key.hpp"
+#include "orthant/kernels/task_key.hpp"
 #include "orthant/plan/strategy.hpp"
 #include "orthant/planner/planner.hpp"
 
@@ -23,7 +23,7 @@ bool is_auto(const ParallelArguments& arguments) { return arguments.strategy == 
 /// What was measured on this machine, and not on another one: plans are compared by it.
 oracle::Profile profile_for_search() {
   oracle::Profile profile = measured_profile();
-  const std::string processor = engine::machine_key();
+  const std::string processor = kernels::machine_key();
   if (!profile.processor.empty() && profile.processor != processor)
     base::fail(base::Exit::bad_data,
                "{}: the profile is of '{}', but this is '{}'; run `orthant calibrate` here with "

@@ -10,10 +10,10 @@
 #include "orthant/comm/alone.hpp"
 #include "orthant/engine/memory.hpp"
 #include "orthant/engine/step_memory.hpp"
-#include "orthant/engine/task_key.hpp"
 #include "orthant/kernels/conv.hpp"
 #include "orthant/kernels/conv_error.hpp"
 #include "orthant/kernels/peak.hpp"
+#include "orthant/kernels/task_key.hpp"
 #include "orthant/schedule/schedule.hpp"
 
 #include <memory>
@@ -72,7 +72,7 @@ void keep_steps(schedule::Schedule& schedule, const model::Graph& graph, const s
 void set_algorithm(schedule::Step& step, const engine::Choices& fastest, int threads) {
   auto* conv = std::get_if<model::ConvTask>(&std::get<model::Task>(step.work));
   if (!conv) return;
-  const auto found = fastest.find(engine::task_key(*conv, threads));
+  const auto found = fastest.find(kernels::task_key(*conv, threads));
   if (found != fastest.end()) conv->algorithm = found->second.algorithm;
 }
 

@@ -14,7 +14,7 @@
 #include "orthant/comm/agree.hpp"
 #include "orthant/comm/typed.hpp"
 #include "orthant/engine/memory.hpp"
-#include "orthant/engine/task_key.hpp"
+#include "orthant/kernels/task_key.hpp"
 #include "orthant/plan/strategy.hpp"
 
 #include <unistd.h>
@@ -213,7 +213,7 @@ void print_text(const calibrate::Findings& found, const oracle::Profile& profile
 oracle::Profile shared_profile(const std::string& path, comm::Comm& comm) {
   oracle::Profile profile;
   const std::string text = comm::on_root(comm, [&] {
-    profile = calibrate::open_profile(path, engine::machine_key());
+    profile = calibrate::open_profile(path, kernels::machine_key());
     return profile.settings.empty() ? "" : oracle::to_json(profile);
   });
   return text.empty() ? profile : oracle::profile_from_json(text, path);
@@ -246,7 +246,7 @@ void run_calibrate(const CalibrateArguments& arguments, comm::Comm& comm) {
 
 /// What can be known before ranks are started.
 void check_calibrate(const CalibrateArguments& arguments, int ranks) {
-  calibrate::open_profile(path_of(arguments), engine::machine_key());
+  calibrate::open_profile(path_of(arguments), kernels::machine_key());
   if (!arguments.network.model.empty()) plans_of(arguments, load(arguments.network), ranks);
 }
 

@@ -5,6 +5,7 @@
 #include "orthant/base/nearest.hpp"
 #include "orthant/base/printable.hpp"
 #include "orthant/cli/file_progress.hpp"
+#include "orthant/microbatch/store.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -62,7 +63,7 @@ engine::ChooseOptions kernel_options(const ParallelArguments& arguments, const c
       .threads = threads_per_rank(arguments),
       .preferred = model::algorithm_named(arguments.algorithm).value_or(model::Algorithm::automatic),
       .measure = arguments.algorithm == "measured",
-      .cache_path = engine::choice_cache_path()};
+      .cache_path = microbatch::store_path()};
   if (comm.rank() != 0) return options;
   // Shared, because the functions below are copied together with the options.
   const auto report = std::make_shared<MeasuringReport>();

@@ -5,11 +5,11 @@
 #include "orthant/comm/watchdog.hpp"
 #include "orthant/engine/measuring.hpp"
 #include "orthant/engine/memory.hpp"
-#include "orthant/engine/task_key.hpp"
+#include "orthant/kernels/task_key.hpp"
+#include "orthant/microbatch/store.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <sstream>
 
 namespace orthant::engine {
@@ -62,11 +62,11 @@ ChooseOptions for_job(ChooseOptions options, comm::Comm& comm) {
 
 FastestAlgorithms find_fastest(const schedule::Schedule& schedule, comm::Comm& comm, const ChooseOptions& asked) {
   const ChooseOptions options = for_job(asked, comm);
-  const ChoiceCache cache(options.cache_path, machine_key());
+  const microbatch::Store store(options.cache_path, kernels::machine_key());
   Choices choices;
   add_lines(choices, comm::on_root(comm, [&] {
-              if (const std::string why = cache.trouble(); !why.empty()) options.ignored(why);
-              return to_lines(cache.load());
+              if (const std::string why = store.trouble(); !why.empty()) options.ignored(why);
+              return to_lines(to_choices(store.load()));
             }));
   Measuring measuring(schedule, options);
   std::vector<OpenTask> missing;
@@ -81,21 +81,10 @@ FastestAlgorithms find_fastest(const schedule::Schedule& schedule, comm::Comm& c
   result.left_tasks = static_cast<int>(
       std::erase_if(measured, [](const auto& entry) { return entry.second.algorithm == Algorithm::automatic; }));
   result.tasks = static_cast<int>(measured.size());
-  if (comm.rank() == 0 && !cache.store(measured)) options.forgotten();
+  if (comm.rank() == 0 && !store.add(to_records(measured))) options.forgotten();
   choices.insert(measured.begin(), measured.end());
   options.finished(result);
   return {.choices = std::move(choices), .measured = result};
-}
-
-std::string choice_cache_path() {
-  const auto set = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  if (std::string path = set("ORTHANT_CACHE"); !path.empty()) return path;
-  if (const std::string folder = set("XDG_CACHE_HOME"); !folder.empty()) return folder + "/orthant/kernels.json";
-  if (const std::string home = set("HOME"); !home.empty()) return home + "/.cache/orthant/kernels.json";
-  return "";
 }
 
 }  // namespace orthant::engine

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "orthant/comm/comm.hpp"
-#include "orthant/engine/choice_cache.hpp"
+#include "orthant/engine/choices.hpp"
 #include "orthant/engine/measuring_time.hpp"
 #include "orthant/engine/step_memory.hpp"
 #include "orthant/schedule/schedule.hpp"
@@ -62,9 +62,5 @@ struct FastestAlgorithms {
 /// by measurement, the most expensive first; all ranks get those of all. What there was no time or memory to measure is
 /// left out, and not remembered.
 FastestAlgorithms find_fastest(const schedule::Schedule& schedule, comm::Comm& comm, const ChooseOptions& asked);
-
-/// Where choices are remembered: ORTHANT_CACHE, or kernels.json in orthant's folder of the user's cache; empty if there
-/// is no such place.
-std::string choice_cache_path();
 
 }  // namespace orthant::engine

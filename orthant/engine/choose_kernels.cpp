@@ -4,8 +4,8 @@
 #include "orthant/base/random.hpp"
 #include "orthant/comm/agree.hpp"
 #include "orthant/engine/memory.hpp"
-#include "orthant/engine/task_key.hpp"
 #include "orthant/kernels/conv.hpp"
+#include "orthant/kernels/task_key.hpp"
 #include "orthant/schedule/classes.hpp"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ std::vector<Convolution> convolutions_of(const schedule::Schedule& schedule, int
     if (!conv) continue;
     model::ConvTask open = *conv;
     open.algorithm = Algorithm::automatic;
-    const std::string key = task_key(open, threads);
+    const std::string key = kernels::task_key(open, threads);
     if (!algorithms.contains(key)) algorithms[key] = runnable_algorithms(open, threads);
     found.try_emplace({step.node, conv->pass, key},
                       Convolution{step.node, conv->pass, schedule::flops(step), algorithms[key], key});
@@ -167,7 +167,8 @@ void find_speakers(const schedule::Classes& classes, comm::Comm& comm, ChooseOpt
     auto operator<=>(const Identity&) const = default;
   };
   std::uint64_t processor = 0;
-  for (const char letter : machine_key()) processor = base::keyed(processor, static_cast<unsigned char>(letter));
+  for (const char letter : kernels::machine_key())
+    processor = base::keyed(processor, static_cast<unsigned char>(letter));
   const Identity mine{processor, classes.of(comm.rank()), options.threads};
   const std::vector<Identity> all = comm::all_gather(comm, mine);
   options.speaks = std::find(all.begin(), all.end(), mine) - all.begin() == comm.rank();

@@ -1,7 +1,7 @@
 #include "orthant/engine/measuring.hpp"
 
-#include "orthant/engine/contest.hpp"
-#include "orthant/engine/task_key.hpp"
+#include "orthant/kernels/task_key.hpp"
+#include "orthant/microbatch/contest.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -38,7 +38,8 @@ std::vector<OpenTask> open_tasks(const schedule::Schedule& schedule, int threads
   for (const schedule::Step& step : schedule.steps) {
     const ConvTask* conv = open_conv(step);
     if (!conv) continue;
-    OpenTask task{.key = task_key(*conv, threads), .step = &step, .flops = static_cast<double>(schedule::flops(step))};
+    OpenTask task{
+        .key = kernels::task_key(*conv, threads), .step = &step, .flops = static_cast<double>(schedule::flops(step))};
     ++by_key.try_emplace(task.key, task).first->second.times;
   }
   std::vector<OpenTask> tasks;
@@ -120,12 +121,12 @@ std::optional<Choice> Measuring::compare(const OpenTask& task, const ConvTask& p
     time_.note(task.key, task.step_flops(), least * parts * task.times);
     return seconds;
   };
-  const auto winner =
-      fastest({.candidates = static_cast<int>(candidates.size()),
-               .seconds = run,
-               .allows = [&](double seconds) { return seconds <= time_.left(); },
-               .allows_closer =
-                   [&](double seconds) { return time_.spent() - start + seconds <= std::min(share, time_.left()); }});
+  const auto winner = microbatch::fastest(
+      {.candidates = static_cast<int>(candidates.size()),
+       .seconds = run,
+       .allows = [&](double seconds) { return seconds <= time_.left(); },
+       .allows_closer =
+           [&](double seconds) { return time_.spent() - start + seconds <= std::min(share, time_.left()); }});
   if (!winner) return std::nullopt;
   Choice choice{candidates[static_cast<std::size_t>(winner->candidate)].algorithm, winner->seconds * parts, 0};
   ConvTask chosen = whole;

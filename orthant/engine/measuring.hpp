@@ -1,6 +1,6 @@
 #pragma once
 
-#include "orthant/engine/choice_cache.hpp"
+#include "orthant/engine/choices.hpp"
 #include "orthant/engine/choose.hpp"
 #include "orthant/engine/measuring_time.hpp"
 #include "orthant/kernels/conv.hpp"

@@ -63,7 +63,7 @@ struct Link {
 struct Profile {
   std::string name;
   std::string source{};               ///< where the figures come from, for people
-  std::string processor{};            ///< as engine::machine_key() names it; empty if nothing was measured
+  std::string processor{};            ///< as kernels::machine_key() names it; empty if nothing was measured
   int ranks_per_machine = 1;          ///< that a machine has room for: its accelerators, or its cores
   int threads_per_rank = 1;           ///< when all of them are used
   std::int64_t memory_bytes = 0;      ///< of a machine, for all its ranks

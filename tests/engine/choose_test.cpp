@@ -2,10 +2,9 @@
 
 #include "orthant/base/json.hpp"
 #include "orthant/comm/alone.hpp"
-#include "orthant/engine/choice_cache.hpp"
 #include "orthant/engine/choose_kernels.hpp"
-#include "orthant/engine/task_key.hpp"
 #include "orthant/kernels/conv.hpp"
+#include "orthant/kernels/task_key.hpp"
 #include "orthant/model/network.hpp"
 #include "orthant/plan/strategy.hpp"
 #include "tests/data/temporary.hpp"
@@ -29,7 +28,6 @@
 namespace orthant::test {
 namespace {
 
-using engine::ChoiceCache;
 using engine::Choices;
 using model::Algorithm;
 
@@ -120,7 +118,7 @@ TEST(Choose, MeasuresTheMostExpensiveFirstAndTheRuleBeforeOthers) {
   std::string last;
   std::int64_t flops = std::int64_t{1} << 62;
   for (const auto& [task, algorithm] : time.runs) {
-    if (const std::string key = engine::task_key(task, 1); key != last) {
+    if (const std::string key = kernels::task_key(task, 1); key != last) {
       last = key;
       EXPECT_EQ(algorithm, kernels::conv_candidates(task, 1).front().algorithm) << key;
       EXPECT_LE(model::flops(task), flops) << key;
@@ -200,7 +198,7 @@ TEST(Choose, TriesManySamplesByAPartOfThem) {
   const auto document = base::Json::parse(file);
   for (const auto& [key, entry] : document["machines"].front().items()) {
     EXPECT_NE(key.find("src 64x"), std::string::npos) << key;
-    EXPECT_NEAR(entry["seconds"].get<double>(), 0.0064, 1e-9) << key;
+    EXPECT_NEAR(entry.at(0)["seconds"].get<double>(), 0.0064, 1e-9) << key;
   }
 }
 
@@ -312,101 +310,6 @@ TEST(Choose, RanksWithDifferentTasksAndTimesChooseAlike) {
     EXPECT_EQ(plans[0], plans[1]);
     for (const Algorithm algorithm : choices[1]) EXPECT_EQ(algorithm, Algorithm::direct);
   }
-}
-
-TEST(ChoiceCache, KeepsMachinesApart) {
-  const TemporaryDirectory folder;
-  const std::string path = folder.file("kernels.json");
-  const Choices of_a{{"task", {Algorithm::winograd, 0.25, 4096}}};
-  const Choices of_b{{"task", {Algorithm::direct, 1e-6, 0}}};
-  EXPECT_TRUE(ChoiceCache(path, "a").store(of_a));
-  EXPECT_TRUE(ChoiceCache(path, "b").store(of_b));
-  EXPECT_EQ(ChoiceCache(path, "a").load(), of_a);
-  EXPECT_EQ(ChoiceCache(path, "b").load(), of_b);
-  EXPECT_TRUE(ChoiceCache(path, "c").load().empty());
-}
-
-/// A file that makes a parser that recurses run out of stack, or that takes all memory when it is indented.
-TEST(ChoiceCache, DeepAndLargeFilesAreIgnored) {
-  const TemporaryDirectory folder;
-  const std::string path = folder.file("kernels.json");
-  const std::string start = R"({"format": "orthant-kernels", "version": 2, "machines": {"b": )";
-  for (const std::string& text :
-       {start + std::string(2'000'000, '['), start + std::string(40'000, '[') + std::string(40'000, ']') + "}}",
-        "{" + std::string(20 << 20, ' ') + "}"}) {
-    std::ofstream(path) << text;
-    EXPECT_TRUE(ChoiceCache(path, "a").load().empty());
-    EXPECT_NE(ChoiceCache(path, "a").trouble(), "");
-    EXPECT_TRUE(ChoiceCache(path, "a").store({{"task", {Algorithm::matrix}}}));
-    EXPECT_LT(std::filesystem::file_size(path), 1000U);
-    EXPECT_EQ(ChoiceCache(path, "a").trouble(), "");
-  }
-}
-
-TEST(ChoiceCache, NeitherWaitsForAFifoNorReplacesIt) {
-  const TemporaryDirectory folder;
-  const std::string path = folder.file("kernels.json");
-  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  EXPECT_TRUE(ChoiceCache(path, "a").load().empty());
-  EXPECT_EQ(ChoiceCache(path, "a").trouble(), "it is no regular file");
-  EXPECT_FALSE(ChoiceCache(path, "a").store({{"task", {Algorithm::matrix}}}));
-  EXPECT_TRUE(std::filesystem::is_fifo(path));
-}
-
-TEST(ChoiceCache, DoesNotWaitForALockThatIsKept) {
-  const TemporaryDirectory folder;
-  const std::string path = folder.file("kernels.json");
-  const int other = open((path + ".lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-  ASSERT_EQ(flock(other, LOCK_EX), 0);
-  EXPECT_FALSE(ChoiceCache(path, "a").store({{"task", {Algorithm::matrix}}}));
-  close(other);
-  EXPECT_TRUE(ChoiceCache(path, "a").store({{"task", {Algorithm::matrix}}}));
-}
-
-TEST(ChoiceCache, DoesNotFollowAPlantedLink) {
-  const TemporaryDirectory folder;
-  const std::string path = folder.file("kernels.json");
-  const std::string victim = folder.file("victim");
-  std::ofstream(victim) << "precious";
-  std::filesystem::create_symlink(victim, path + "." + std::to_string(getpid()));
-  EXPECT_TRUE(ChoiceCache(path, "a").store({{"task", {Algorithm::matrix}}}));
-  EXPECT_EQ(std::filesystem::file_size(victim), 8U);
-}
-
-TEST(ChoiceCache, ADamagedFileIsEmptyAndWrittenAnew) {
-  const TemporaryDirectory folder;
-  const std::string path = folder.file("kernels.json");
-  for (const char* text :
-       {"", "{", "[]", R"({"format": "orthant-kernels", "version": 3, "machines": {}})",
-        R"({"format": "orthant-kernels", "version": 1, "machines": {"a": {"task": "direct"}}})",
-        R"({"format": "orthant-kernels", "version": 2, "machines": {"a": 7}})",
-        R"({"format": "orthant-kernels", "version": 2, "machines": {"a": {"task": 3, "other": "direct"}}})",
-        R"({"format": "orthant-kernels", "version": 2, "machines": {"a": {"task":
-            {"algorithm": "magic", "seconds": 1, "scratch_bytes": 0}}}})",
-        R"({"format": "orthant-kernels", "version": 2, "machines": {"a": {"task": {"algorithm": "direct"}}}})"}) {
-    std::ofstream(path) << text;
-    EXPECT_TRUE(ChoiceCache(path, "a").load().empty()) << text;
-    EXPECT_TRUE(ChoiceCache(path, "a").store({{"task", {Algorithm::matrix}}})) << text;
-    EXPECT_EQ(ChoiceCache(path, "a").load().at("task").algorithm, Algorithm::matrix) << text;
-  }
-}
-
-TEST(ChoiceCache, SurvivesManyWriters) {
-  const TemporaryDirectory folder;
-  const std::string path = folder.file("kernels.json");
-  std::vector<std::thread> writers;
-  for (int i = 0; i < 8; ++i) {
-    writers.emplace_back([&, i] {
-      EXPECT_TRUE(ChoiceCache(path, "a").store({{"task " + std::to_string(i), {Algorithm::onednn}}}));
-    });
-  }
-  for (std::thread& writer : writers) writer.join();
-  EXPECT_EQ(ChoiceCache(path, "a").load().size(), 8U);
-}
-
-TEST(ChoiceCache, APlaceThatCannotBeWrittenIsNoError) {
-  EXPECT_FALSE(ChoiceCache("/proc/nowhere/kernels.json", "a").store({{"task", {Algorithm::direct}}}));
-  EXPECT_TRUE(ChoiceCache("", "a").store({{"task", {Algorithm::direct}}}));
 }
 
 }  // namespace

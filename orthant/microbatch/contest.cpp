@@ -1,9 +1,9 @@
-#include "orthant/engine/contest.hpp"
+#include "orthant/microbatch/contest.hpp"
 
 #include <algorithm>
 #include <vector>
 
-namespace orthant::engine {
+namespace orthant::microbatch {
 namespace {
 
 constexpr double never = 1e30;
@@ -93,4 +93,4 @@ class Rounds {
 
 std::optional<Winner> fastest(const Contest& contest) { return Rounds(contest).run(); }
 
-}  // namespace orthant::engine
+}  // namespace orthant::microbatch

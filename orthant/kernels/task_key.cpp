@@ -1,10 +1,10 @@
-#include "orthant/engine/task_key.hpp"
+#include "orthant/kernels/task_key.hpp"
 
 #include "orthant/base/format.hpp"
 #include "orthant/kernels/machine.hpp"
 #include "orthant/model/signature.hpp"
 
-namespace orthant::engine {
+namespace orthant::kernels {
 namespace {
 
 /// Counts up when kernels change, because choices that were measured with other kernels are void.
@@ -13,7 +13,7 @@ constexpr int kernels_revision = 6;
 }  // namespace
 
 std::string machine_key() {
-  const kernels::Machine machine = kernels::describe_machine();
+  const Machine machine = describe_machine();
   return fmt::format("{}; {}; oneDNN {} {}; kernels {}", machine.processor, machine.simd_target, machine.onednn_version,
                      machine.onednn_isa, kernels_revision);
 }
@@ -22,4 +22,4 @@ std::string task_key(const model::Task& task, int threads) {
   return fmt::format("{} threads {}", model::signature(task).text, threads);
 }
 
-}  // namespace orthant::engine
+}  // namespace orthant::kernels

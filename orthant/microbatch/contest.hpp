@@ -3,7 +3,7 @@
 #include <functional>
 #include <optional>
 
-namespace orthant::engine {
+namespace orthant::microbatch {
 
 /// Candidates for one task, the rule's first. Nothing here knows a clock: the functions do.
 struct Contest {
@@ -23,4 +23,4 @@ struct Winner {
 /// candidate is replaced only by one that is clearly faster. Nothing if there was no time to compare all.
 std::optional<Winner> fastest(const Contest& contest);
 
-}  // namespace orthant::engine
+}  // namespace orthant::microbatch

@@ -1,4 +1,4 @@
-#include "orthant/engine/choice_cache.hpp"
+#include "orthant/microbatch/store.hpp"
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
@@ -13,17 +13,18 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <thread>
 
-namespace orthant::engine {
+namespace orthant::microbatch {
 namespace {
 
 using base::Json;
 
 constexpr const char* format = "orthant-kernels";
-constexpr int format_version = 2;
+constexpr int format_version = 3;
 
 /// Some thousand networks; what is larger is no cache of ours.
 constexpr std::int64_t most_bytes = 16 << 20;
@@ -65,32 +66,49 @@ Json parse(const std::string& text, const std::string& path) {
   }
 }
 
+bool is_ours(const Json& read) {
+  return read.is_object() && read.value("format", Json()) == format &&
+         read.value("version", Json()) == format_version && read.value("machines", Json()).is_object();
+}
+
 /// The file's content, or an empty document where it is missing, damaged or of another version.
 Json read_document(const std::string& path) {
   const Json empty{{"format", format}, {"version", format_version}, {"machines", Json::object()}};
   const std::optional<std::string> text = base::read_if_regular(path, most_bytes);
   if (!text) return empty;
   const Json read = parse(*text, path);
-  const bool known = read.is_object() && read.value("format", Json()) == format &&
-                     read.value("version", Json()) == format_version && read.value("machines", Json()).is_object();
-  return known ? read : empty;
+  return is_ours(read) ? read : empty;
 }
 
-Json to_json(const Choice& choice) {
-  return {{"algorithm", model::name_of(choice.algorithm)},
-          {"seconds", choice.seconds},
-          {"scratch_bytes", choice.scratch_bytes}};
+Json to_json(const std::vector<Measured>& list) {
+  Json entries = Json::array();
+  for (const Measured& one : list)
+    entries.push_back(
+        {{"algorithm", one.algorithm}, {"seconds", one.seconds}, {"workspace_bytes", one.workspace_bytes}});
+  return entries;
 }
 
-std::optional<Choice> choice_from(const Json& entry) {
+std::optional<Measured> measured_from(const Json& entry) {
   if (!entry.is_object()) return std::nullopt;
   const Json name = entry.value("algorithm", Json());
   const Json seconds = entry.value("seconds", Json());
-  const Json scratch = entry.value("scratch_bytes", Json());
-  if (!name.is_string() || !seconds.is_number() || !scratch.is_number_integer()) return std::nullopt;
-  const auto algorithm = model::algorithm_named(name.get<std::string>());
-  if (!algorithm) return std::nullopt;
-  return Choice{*algorithm, seconds.get<double>(), scratch.get<std::int64_t>()};
+  const Json bytes = entry.value("workspace_bytes", Json());
+  if (!name.is_string() || !seconds.is_number() || !bytes.is_number_integer()) return std::nullopt;
+  const Measured measured{name.get<std::string>(), seconds.get<double>(), bytes.get<std::int64_t>()};
+  const bool makes_sense = measured.seconds >= 0 && measured.workspace_bytes >= 0;
+  return makes_sense ? std::optional(measured) : std::nullopt;
+}
+
+/// Nothing if one of the entries is damaged: a table with gaps would be taken for a whole one.
+std::optional<std::vector<Measured>> list_from(const Json& entries) {
+  if (!entries.is_array() || entries.empty()) return std::nullopt;
+  std::vector<Measured> list;
+  for (const Json& entry : entries) {
+    const auto measured = measured_from(entry);
+    if (!measured) return std::nullopt;
+    list.push_back(*measured);
+  }
+  return list;
 }
 
 bool write_new(const std::string& path, const std::string& text) {
@@ -107,7 +125,7 @@ bool write_new(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-std::string ChoiceCache::trouble() const {
+std::string Store::trouble() const {
   struct stat status {};
   if (path_.empty() || stat(path_.c_str(), &status) != 0) return "";
   if (!S_ISREG(status.st_mode)) return "it is no regular file";
@@ -115,27 +133,27 @@ std::string ChoiceCache::trouble() const {
   const std::optional<std::string> text = base::read_if_regular(path_, most_bytes);
   if (!text) return "it cannot be read";
   try {
-    base::parse_json(*text, "its content");
-    return "";
+    const Json read = base::parse_json(*text, "its content");
+    return is_ours(read) ? "" : "it is not a file of measured kernels, or one of another version";
   } catch (const base::Error& error) {
     return error.what();
   }
 }
 
-Choices ChoiceCache::load() const {
-  Choices choices;
-  if (path_.empty()) return choices;
+Records Store::load() const {
+  Records records;
+  if (path_.empty()) return records;
   const Json document = read_document(path_);
   const Json entries = document["machines"].value(machine_, Json::object());
-  if (!entries.is_object()) return choices;
+  if (!entries.is_object()) return records;
   for (const auto& [task, entry] : entries.items()) {
-    if (const auto choice = choice_from(entry)) choices.emplace(task, *choice);
+    if (auto list = list_from(entry)) records.emplace(task, std::move(*list));
   }
-  return choices;
+  return records;
 }
 
-bool ChoiceCache::store(const Choices& choices) const {
-  if (path_.empty() || choices.empty()) return true;
+bool Store::add(const Records& records) const {
+  if (path_.empty() || records.empty()) return true;
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
   const FileLock lock(path_ + ".lock");
@@ -145,7 +163,7 @@ bool ChoiceCache::store(const Choices& choices) const {
   Json document = read_document(path_);
   Json& entries = document["machines"][machine_];
   if (!entries.is_object()) entries = Json::object();
-  for (const auto& [task, choice] : choices) entries[task] = to_json(choice);
+  for (const auto& [task, list] : records) entries[task] = to_json(list);
   const std::string temporary = path_ + "." + std::to_string(getpid());
   std::string text = document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   // What machines of long ago left must not make it larger and larger.
@@ -158,4 +176,15 @@ bool ChoiceCache::store(const Choices& choices) const {
   return false;
 }
 
-}  // namespace orthant::engine
+std::string store_path() {
+  const auto set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  if (std::string path = set("ORTHANT_CACHE"); !path.empty()) return path;
+  if (const std::string folder = set("XDG_CACHE_HOME"); !folder.empty()) return folder + "/orthant/kernels.json";
+  if (const std::string home = set("HOME"); !home.empty()) return home + "/.cache/orthant/kernels.json";
+  return "";
+}
+
+}  // namespace orthant::microbatch

@@ -1,4 +1,4 @@
-#include "orthant/engine/contest.hpp"
+#include "orthant/microbatch/contest.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace orthant::test {
 namespace {
 
-using engine::Winner;
+using microbatch::Winner;
 
 /// Candidates with given seconds per try, the last of which repeats, and a time limit.
 struct Script {
@@ -20,17 +20,17 @@ struct Script {
 
   std::optional<Winner> run() {
     std::vector<std::size_t> tries(seconds.size());
-    return engine::fastest({.candidates = static_cast<int>(seconds.size()),
-                            .seconds =
-                                [&](int candidate) {
-                                  order += static_cast<char>('0' + candidate);
-                                  const auto i = static_cast<std::size_t>(candidate);
-                                  const double taken = seconds[i][std::min(tries[i]++, seconds[i].size() - 1)];
-                                  spent += taken;
-                                  return taken;
-                                },
-                            .allows = [&](double wanted) { return spent + wanted <= limit; },
-                            .allows_closer = [&](double wanted) { return spent + wanted <= closer_limit; }});
+    return microbatch::fastest({.candidates = static_cast<int>(seconds.size()),
+                                .seconds =
+                                    [&](int candidate) {
+                                      order += static_cast<char>('0' + candidate);
+                                      const auto i = static_cast<std::size_t>(candidate);
+                                      const double taken = seconds[i][std::min(tries[i]++, seconds[i].size() - 1)];
+                                      spent += taken;
+                                      return taken;
+                                    },
+                                .allows = [&](double wanted) { return spent + wanted <= limit; },
+                                .allows_closer = [&](double wanted) { return spent + wanted <= closer_limit; }});
   }
 
   [[nodiscard]] std::ptrdiff_t tries(char candidate) const { return std::count(order.begin(), order.end(), candidate); }
