@@ -1,6 +1,7 @@
 #pragma once
 
 #include "orthant/model/graph.hpp"
+#include "orthant/model/pieces.hpp"
 #include "orthant/model/task.hpp"
 #include "orthant/tensor/distribution.hpp"
 
@@ -22,6 +23,9 @@ struct KernelChoice {
   /// in a buffer of their own, for all micro-batches. Otherwise every call does it, block by block, and takes less
   /// memory.
   bool prepare_weights = false;
+  /// How the convolution is divided; then `algorithm` is that of the first piece, and seconds and scratch_bytes are
+  /// those of all pieces together. Empty: it is not.
+  std::vector<model::ConvPiece> pieces{};
   bool operator==(const KernelChoice&) const = default;
 };
 

@@ -25,7 +25,8 @@ const std::array<std::string, 5> exchange_keys{"sums", "buckets", "gathers", "le
 const std::array<std::string, 2> group_form_keys{"form", "direct_up_to"};
 const std::array<std::string, 9> node_keys{"node",  "grid",       "first_rank", "algorithm", "channel_parts",
                                            "stage", "statistics", "kernels",    "kernel"};
-const std::array<std::string, 4> choice_keys{"algorithm", "seconds", "scratch_bytes", "prepare_weights"};
+const std::array<std::string, 5> choice_keys{"algorithm", "pieces", "seconds", "scratch_bytes", "prepare_weights"};
+const std::array<std::string, 3> piece_keys{"algorithm", "samples", "slabs"};
 const std::array<std::string, 3> algorithms{"stationary-x", "stationary-y", "stationary-w"};
 const std::array<std::string, 3> statistics_names{"local", "spatial", "global"};
 
@@ -74,23 +75,52 @@ int channel_parts_from(const Fields& fields, const tensor::Grid& grid) {
   return parts;
 }
 
+model::Algorithm algorithm_from(const Fields& fields, const char* key) {
+  return model::named_algorithms[fields.word(key, kernel_names())];
+}
+
+model::ConvPiece piece_from(const json& object, const std::string& where) {
+  if (!object.is_object())
+    fail(Exit::bad_data, R"({}: a piece must be an object such as {{"algorithm": "direct", "samples": 8}})", where);
+  const Fields fields(object, where);
+  fields.allow(piece_keys);
+  constexpr std::int64_t one = 1, most_cells = std::int64_t{1} << 40;
+  return {.algorithm = algorithm_from(fields, "algorithm"),
+          .samples = fields.whole("samples", one, most_cells),
+          .slabs = fields.has("slabs") ? fields.whole("slabs", one, most_cells) : one};
+}
+
+std::vector<model::ConvPiece> pieces_from(const Fields& fields) {
+  std::vector<model::ConvPiece> pieces;
+  if (!fields.has("pieces")) return pieces;
+  const json& list = fields.need("pieces");
+  const std::string where = fields.where() + ": pieces";
+  if (!list.is_array() || list.empty()) fail(Exit::bad_data, "{}: must be a list with at least one piece", where);
+  if (fields.has("algorithm"))
+    fail(Exit::bad_data, "{}: every piece has an algorithm of its own; leave out the one beside them", where);
+  for (const json& piece : list) pieces.push_back(piece_from(piece, fmt::format("{} {}", where, pieces.size() + 1)));
+  return pieces;
+}
+
 KernelChoice choice_from(const json& object, const std::string& where) {
   if (!object.is_object()) fail(Exit::bad_data, R"({}: must be an object such as {{"algorithm": "direct"}})", where);
   const Fields fields(object, where);
   fields.allow(choice_keys);
   constexpr double most_seconds = 1e9;
   constexpr std::int64_t none = 0, most_bytes = std::int64_t{1} << 60;
-  return {.algorithm = model::named_algorithms[fields.word("algorithm", kernel_names())],
+  const std::vector<model::ConvPiece> pieces = pieces_from(fields);
+  return {.algorithm = pieces.empty() ? algorithm_from(fields, "algorithm") : pieces.front().algorithm,
           .seconds = fields.has("seconds") ? fields.real("seconds", 0, most_seconds) : 0,
           .scratch_bytes = fields.has("scratch_bytes") ? fields.whole("scratch_bytes", none, most_bytes) : 0,
-          .prepare_weights = fields.has("prepare_weights") && fields.flag("prepare_weights")};
+          .prepare_weights = fields.has("prepare_weights") && fields.flag("prepare_weights"),
+          .pieces = pieces};
 }
 
 /// "kernels" has a choice per pass; "kernel", from before there were such choices, is one algorithm for all of them.
 KernelChoices choices_from(const Fields& fields) {
   KernelChoices choices;
   if (fields.has("kernel")) {
-    const KernelChoice all{.algorithm = model::named_algorithms[fields.word("kernel", kernel_names())]};
+    const KernelChoice all{.algorithm = algorithm_from(fields, "kernel")};
     choices = {.forward = all, .backward_data = all, .backward_weights = all};
   }
   if (!fields.has("kernels")) return choices;
@@ -171,13 +201,26 @@ json to_json(const ExchangeForms& forms) {
   return object;
 }
 
+json to_json(const std::vector<model::ConvPiece>& pieces) {
+  json list = json::array();
+  for (const model::ConvPiece& piece : pieces) {
+    list.push_back({{"algorithm", model::name_of(piece.algorithm)}, {"samples", piece.samples}});
+    if (piece.slabs > 1) list.back()["slabs"] = piece.slabs;
+  }
+  return list;
+}
+
 json to_json(const KernelChoices& choices) {
   json object = json::object();
   for (const model::Pass pass : model::all_passes) {
     const KernelChoice& choice = choices[pass];
     if (choice.algorithm == model::Algorithm::automatic) continue;
     json& entry = object[model::name_of(pass)];
-    entry["algorithm"] = model::name_of(choice.algorithm);
+    if (choice.pieces.empty()) {
+      entry["algorithm"] = model::name_of(choice.algorithm);
+    } else {
+      entry["pieces"] = to_json(choice.pieces);
+    }
     if (choice.seconds > 0) entry["seconds"] = choice.seconds;
     if (choice.scratch_bytes > 0) entry["scratch_bytes"] = choice.scratch_bytes;
     if (choice.prepare_weights) entry["prepare_weights"] = true;

@@ -29,6 +29,9 @@ void add_grid(const plan::NodePlan& node, bool has_weights, std::set<std::string
     if (node.grid[dim] > 1) cuts.insert(names[static_cast<std::size_t>(dim)]);
   if (has_weights && node.grid.c > node.channel_parts) cuts.insert("filters");
   if (node.channel_parts > 1) cuts.insert("channel_parts");
+  for (const model::Pass pass : model::all_passes) {
+    for (const model::ConvPiece& piece : node.kernels[pass].pieces) cuts.insert(piece.slabs > 1 ? "slabs" : "pieces");
+  }
 }
 
 }  // namespace

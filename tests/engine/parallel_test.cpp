@@ -207,6 +207,7 @@ void expect_some_cuts(const CutCounts& cuts) {
   cuts.expect_percent({{"n", 30}, {"c", 40}, {"d", 35}, {"h", 32}, {"w", 35}, {"filters", 17}, {"channel_parts", 12}});
   cuts.expect_percent({{"uneven", 50}, {"idle", 45}, {"redistributed", 65}});
   cuts.expect_plans({{"empty", 2}});
+  cuts.expect_percent({{"pieces", 15}, {"slabs", 25}});
 }
 
 /// Nothing where a pooling window misses all cells.

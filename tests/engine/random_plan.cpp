@@ -2,6 +2,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/one_of.hpp"
+#include "orthant/base/random.hpp"
 #include "orthant/plan/exchange_forms.hpp"
 
 #include <algorithm>
@@ -68,7 +69,19 @@ bool can_run(const plan::Plan& plan, const model::Graph& graph) {
 
 namespace {
 
-/// One draw: a digit per pass, of which 0 leaves the choice open.
+/// Pieces of one to three samples in one to three slabs, out of the digits of `number`; every other time none.
+std::vector<model::ConvPiece> pieces_of(int number) {
+  constexpr int algorithms = static_cast<int>(model::named_algorithms.size());
+  std::vector<model::ConvPiece> pieces;
+  if (number % 2 == 0) return pieces;
+  for (int rest = number / 2; rest > 0; rest /= 9 * algorithms)
+    pieces.push_back({.algorithm = model::named_algorithms[static_cast<std::size_t>(rest / 9 % algorithms)],
+                      .samples = 1 + rest % 3,
+                      .slabs = 1 + rest / 3 % 3});
+  return pieces;
+}
+
+/// One draw: a digit per pass, of which 0 leaves the choice open. Pieces follow from it.
 plan::KernelChoices random_kernels(Random& random) {
   constexpr int digits = static_cast<int>(model::named_algorithms.size()) + 1;
   int number = pick(random, 0, digits * digits * digits - 1);
@@ -80,7 +93,9 @@ plan::KernelChoices random_kernels(Random& random) {
     kernels[pass] = {.algorithm = model::named_algorithms[static_cast<std::size_t>(digit) - 1],
                      .seconds = 0.1 * number,
                      .scratch_bytes = number,
-                     .prepare_weights = number % 2 == 1};
+                     .prepare_weights = number % 2 == 1,
+                     .pieces = pieces_of(static_cast<int>(base::keyed(static_cast<std::uint64_t>(number), digit) % 10000))};
+    if (!kernels[pass].pieces.empty()) kernels[pass].algorithm = kernels[pass].pieces.front().algorithm;
   }
   return kernels;
 }

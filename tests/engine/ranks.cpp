@@ -267,6 +267,13 @@ void check_arguments(const schedule::Schedule& schedule) {
   }
 }
 
+/// Leaves the choice to the rule; a convolution that is divided stays so.
+void leave_open(plan::KernelChoice& choice) {
+  if (choice.pieces.empty()) choice = {};
+  choice.algorithm = model::Algorithm::automatic;
+  for (model::ConvPiece& piece : choice.pieces) piece.algorithm = model::Algorithm::automatic;
+}
+
 /// Random plans name algorithms without knowing what these can run: where they cannot, the rule decides.
 plan::Plan with_algorithms_that_run(const model::Graph& graph, plan::Plan plan, const schedule::LowerOptions& options) {
   const plan::Plan asked = plan;
@@ -276,7 +283,7 @@ plan::Plan with_algorithms_that_run(const model::Graph& graph, plan::Plan plan, 
       const auto* conv = task ? std::get_if<model::ConvTask>(task) : nullptr;
       if (!conv || conv->algorithm == model::Algorithm::automatic) continue;
       if (kernels::conv_candidates(*conv, 1).front().algorithm != conv->algorithm)
-        plan.nodes[static_cast<std::size_t>(step.node)].kernels[conv->pass] = {};
+        leave_open(plan.nodes[static_cast<std::size_t>(step.node)].kernels[conv->pass]);
     }
   }
   return plan;

@@ -1,4 +1,5 @@
 #include "orthant/model/argument_positions.hpp"
+#include "orthant/model/pieces.hpp"
 #include "orthant/model/traits.hpp"
 #include "orthant/schedule/ops/ops.hpp"
 #include "orthant/tensor/window_boxes.hpp"
@@ -31,12 +32,16 @@ std::string step_name(const Lowering& lowering, const Unit& unit, const char* wh
   return lowering.node(unit.main).name + "." + what;
 }
 
-/// Gives a convolution the algorithm that the plan says and, where the plan says so and the kernel wants weights in
-/// another form, weights that are prepared once for all micro-batches.
-void complete(Lowering& lowering, const Unit& unit, const char* what, model::ConvTask& task, Arguments& arguments) {
-  const plan::KernelChoice& choice = lowering.planned(unit.main).kernels[task.pass];
-  task.algorithm = choice.algorithm;
-  if (!choice.prepare_weights || task.pass == Pass::backward_weights) return;
+/// A task with its arguments.
+template <class Task>
+struct Call {
+  Task task;
+  Arguments arguments;
+};
+
+/// Where the kernel wants weights in another form, they are prepared once for all calls.
+void prepare_weights(Lowering& lowering, const Unit& unit, const char* what, model::ConvTask& task,
+                     Arguments& arguments) {
   Emitter& emitter = lowering.emitter();
   const PreparedWeights wanted = emitter.prepared_weights(step_name(lowering, unit, what), task);
   if (wanted.bytes == 0) return;
@@ -49,13 +54,38 @@ void complete(Lowering& lowering, const Unit& unit, const char* what, model::Con
   arguments[weights_at] = prepared;
 }
 
-void complete(Lowering& /*lowering*/, const Unit& /*unit*/, const char* /*what*/, model::DenseTask& /*task*/,
-              Arguments& /*arguments*/) {}
+/// Gives a convolution the algorithm that the plan says, or divides it as the plan says. Emits the steps that prepare
+/// its weights where the plan says so.
+std::vector<Call<model::ConvTask>> calls_of(Lowering& lowering, const Unit& unit, const char* what,
+                                            model::ConvTask task, const Arguments& arguments) {
+  const plan::KernelChoice& choice = lowering.planned(unit.main).kernels[task.pass];
+  task.algorithm = choice.algorithm;
+  std::vector<Call<model::ConvTask>> calls;
+  for (const model::ConvTask& part : model::divided(task, choice.pieces)) {
+    calls.push_back({part, arguments});
+    if (choice.prepare_weights && task.pass != Pass::backward_weights)
+      prepare_weights(lowering, unit, what, calls.back().task, calls.back().arguments);
+  }
+  return calls;
+}
+
+std::vector<Call<model::DenseTask>> calls_of(Lowering& /*lowering*/, const Unit& /*unit*/, const char* /*what*/,
+                                             const model::DenseTask& task, const Arguments& arguments) {
+  return {{task, arguments}};
+}
+
+/// Pieces are numbered: "conv1.forward.1".
+template <class Task>
+void emit_calls(Lowering& lowering, const Unit& unit, const std::string& what, std::vector<Call<Task>> calls) {
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const std::string name = calls.size() == 1 ? what : what + "." + std::to_string(i + 1);
+    lowering.emitter().emit(unit.main, name, calls[i].task, std::move(calls[i].arguments));
+  }
+}
 
 template <class Task>
-void emit_layer(Lowering& lowering, const Unit& unit, const char* what, Task task, Arguments arguments) {
-  complete(lowering, unit, what, task, arguments);
-  lowering.emitter().emit(unit.main, what, task, std::move(arguments));
+void emit_layer(Lowering& lowering, const Unit& unit, const char* what, const Task& task, const Arguments& arguments) {
+  emit_calls(lowering, unit, what, calls_of(lowering, unit, what, task, arguments));
 }
 
 /// Where the layer writes: dst, or a tensor of sums over some of the channels.
@@ -96,11 +126,11 @@ NodeValue layer_forward(Lowering& lowering, const Unit& unit, bool bias, Make ma
     task.src = x.all.layout;
     task.dst = out.layout;
     const Parameters& parameters = lowering.parameters();
-    Arguments arguments{x.all.buffer, parameters.value_of(unit.main, Role::weight),
-                        parts ? -1 : parameters.value_of(unit.main, Role::bias), out.buffer};
-    complete(lowering, unit, "forward", task, arguments);  // weights are prepared while the halo travels
+    const Arguments arguments{x.all.buffer, parameters.value_of(unit.main, Role::weight),
+                              parts ? -1 : parameters.value_of(unit.main, Role::bias), out.buffer};
+    auto calls = calls_of(lowering, unit, "forward", task, arguments);  // weights are prepared while the halo travels
     lowering.exchanges().finish(std::move(fetching.pending));
-    lowering.emitter().emit(unit.main, "forward", task, std::move(arguments));
+    emit_calls(lowering, unit, "forward", std::move(calls));
   }
   if (parts) {
     add_partial_sums(lowering, unit, out, y);
