@@ -21,11 +21,7 @@ namespace {
 using model::Algorithm;
 using model::Pass;
 
-/// An algorithm that can run a convolution, and the scratch memory that it takes.
-struct Runnable {
-  Algorithm algorithm = Algorithm::automatic;
-  std::int64_t scratch_bytes = 0;
-};
+using Runnable = kernels::ConvAlgorithm;
 
 /// A convolution of a rank.
 struct Convolution {
@@ -43,13 +39,6 @@ const Runnable* find(const Convolution& convolution, Algorithm algorithm) {
   return found == convolution.runnable.end() ? nullptr : &*found;
 }
 
-std::vector<Runnable> runnable_algorithms(const model::ConvTask& task, int threads) {
-  std::vector<Runnable> runnable;
-  for (const auto& candidate : kernels::conv_candidates(task, threads))
-    runnable.push_back({candidate.algorithm, candidate.primitive->scratch_bytes()});
-  return runnable;
-}
-
 /// The convolutions of one rank. Those of several micro-batches that are equal are listed once.
 std::vector<Convolution> convolutions_of(const schedule::Schedule& schedule, int threads) {
   std::map<std::string, std::vector<Runnable>> algorithms;
@@ -61,7 +50,7 @@ std::vector<Convolution> convolutions_of(const schedule::Schedule& schedule, int
     model::ConvTask open = *conv;
     open.algorithm = Algorithm::automatic;
     const std::string key = kernels::task_key(open, threads);
-    if (!algorithms.contains(key)) algorithms[key] = runnable_algorithms(open, threads);
+    if (!algorithms.contains(key)) algorithms[key] = kernels::conv_algorithms(open, threads);
     found.try_emplace({step.node, conv->pass, key},
                       Convolution{step.node, conv->pass, schedule::flops(step), algorithms[key], key});
   }

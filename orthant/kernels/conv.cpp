@@ -130,7 +130,7 @@ Algorithm prepared_algorithm(const ConvTask& task, int threads) {
 
 }  // namespace
 
-std::vector<ConvCandidate> conv_candidates(const ConvTask& task, int threads) {
+std::vector<ConvCandidate> conv_candidates(const ConvTask& task, int threads, model::ErrorClass most) {
   limit_instructions();
   std::vector<ConvCandidate> candidates;
   if (task.prepared_bytes != 0) {
@@ -139,11 +139,25 @@ std::vector<ConvCandidate> conv_candidates(const ConvTask& task, int threads) {
     return candidates;
   }
   for (const Algorithm algorithm : preference(task)) {
+    if (model::error_class(algorithm) > most) continue;
     if (auto primitive = make(algorithm, task, threads)) {
       candidates.push_back({algorithm, std::move(primitive)});
     }
   }
   return candidates;
+}
+
+std::vector<ConvAlgorithm> conv_algorithms(const ConvTask& task, int threads, model::ErrorClass most) {
+  std::vector<ConvAlgorithm> algorithms;
+  for (const ConvCandidate& candidate : conv_candidates(task, threads, most))
+    algorithms.push_back({candidate.algorithm, candidate.primitive->scratch_bytes()});
+  return algorithms;
+}
+
+std::optional<std::int64_t> conv_scratch_bytes(const ConvTask& task, Algorithm algorithm, int threads) {
+  limit_instructions();
+  const auto primitive = make(algorithm, unprepared(task), threads);
+  return primitive ? std::optional(primitive->scratch_bytes()) : std::nullopt;
 }
 
 std::unique_ptr<Primitive> make_conv(const ConvTask& task, int threads) {

@@ -2,6 +2,7 @@
 
 #include "orthant/kernels/primitive.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,12 +53,24 @@ std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, int threads);
 
 namespace orthant::kernels {
 
-/// Every way to run a task; the first is the one that make_conv chooses. A task with prepared weights can run in that
-/// way only.
+/// Every way to run a task with errors of at most this class; the first is the one that make_conv chooses. A task with
+/// prepared weights can run in that way only.
 struct ConvCandidate {
   model::Algorithm algorithm;
   std::unique_ptr<Primitive> primitive;
 };
-std::vector<ConvCandidate> conv_candidates(const model::ConvTask& task, int threads);
+std::vector<ConvCandidate> conv_candidates(const model::ConvTask& task, int threads,
+                                           model::ErrorClass most = model::ErrorClass::exact);
+
+/// The same without the means to run it: the algorithms in that order, each with the scratch memory that it takes.
+struct ConvAlgorithm {
+  model::Algorithm algorithm = model::Algorithm::automatic;
+  std::int64_t scratch_bytes = 0;
+};
+std::vector<ConvAlgorithm> conv_algorithms(const model::ConvTask& task, int threads,
+                                           model::ErrorClass most = model::ErrorClass::exact);
+
+/// The scratch memory of one algorithm for a task; nothing if it cannot run it.
+std::optional<std::int64_t> conv_scratch_bytes(const model::ConvTask& task, model::Algorithm algorithm, int threads);
 
 }  // namespace orthant::kernels

@@ -68,6 +68,19 @@ std::optional<Algorithm> algorithm_named(const std::string& name) {
   return std::nullopt;
 }
 
+const char* name_of(ErrorClass errors) { return errors == ErrorClass::exact ? "exact" : "fast"; }
+
+ErrorClass error_class(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::automatic:
+    case Algorithm::winograd:
+    case Algorithm::matrix:
+    case Algorithm::onednn:
+    case Algorithm::direct: return ErrorClass::exact;
+  }
+  return ErrorClass::exact;
+}
+
 std::int64_t flops(const Task& task) { return std::visit(Flops{}, task); }
 
 std::int64_t argmax_bytes(const tensor::Window& window) {

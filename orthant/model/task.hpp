@@ -32,6 +32,12 @@ const char* name_of(Algorithm algorithm);
 /// The algorithm of this name, or nothing.
 std::optional<Algorithm> algorithm_named(const std::string& name);
 
+/// How far an algorithm's results may lie from those computed in double: `exact` at most twice as far as those of
+/// oneDNN's direct convolution, and not at all where all sums are small whole numbers; `fast` at most ten times as far.
+enum class ErrorClass { exact, fast };
+const char* name_of(ErrorClass errors);
+ErrorClass error_class(Algorithm algorithm);
+
 /// Convolution. src and dst always mean those of the *convolution*: a transposed convolution is
 /// the backward_data pass of its adjoint, with dst as its input.
 ///   forward:          src, weights, bias (null without), dst        dst = activation(src * weights + bias)
