@@ -27,6 +27,7 @@ Plan full_plan() {
   Plan plan = serial_plan(small_network());
   plan.ranks = 8;
   plan.micro_batches = 2;
+  plan.error = model::ErrorClass::fast;
   plan.nodes[0].grid = {.n = 2, .d = 2};
   plan.nodes[1].grid = {.c = 4};
   plan.nodes[1].channel_parts = 2;
@@ -37,6 +38,9 @@ Plan full_plan() {
                    .stage = 1,
                    .statistics = Statistics::spatial,
                    .kernels = {.forward = {model::Algorithm::winograd, 0.1, 4096},
+                               .backward_data = {.algorithm = model::Algorithm::matrix,
+                                                 .pieces = {{model::Algorithm::matrix, 8, 4},
+                                                            {model::Algorithm::onednn, 3}}},
                                .backward_weights = {.algorithm = model::Algorithm::direct}}};
   return plan;
 }
@@ -115,6 +119,17 @@ TEST(Plan, BadKernelsAreRefusedWithTheirPlace) {
   const auto error = [](const std::string& kernels) {
     return message_of([&] { (void)from_json(one_node("\"kernels\": " + kernels), "plan.json"); });
   };
+  EXPECT_EQ(error(R"({"forward": {"pieces": [{"algorithm": "direct", "samples": 2, "slabs": 3}]}})"), "no error");
+  EXPECT_EQ(error(R"({"forward": {"pieces": []}})"),
+            "plan.json: conv: kernels: forward: pieces: must be a list with at least one piece");
+  EXPECT_EQ(error(R"({"forward": {"pieces": [{"algorithm": "direct", "samples": 0}]}})"),
+            "plan.json: conv: kernels: forward: pieces 1: 'samples' is 0; it must be a whole number from 1 to "
+            "1099511627776");
+  EXPECT_EQ(error(R"({"forward": {"pieces": [{"samples": 1}]}})"),
+            "plan.json: conv: kernels: forward: pieces 1: 'algorithm' is missing");
+  EXPECT_EQ(error(R"({"forward": {"algorithm": "direct", "pieces": [{"algorithm": "direct", "samples": 1}]}})"),
+            "plan.json: conv: kernels: forward: pieces: every piece has an algorithm of its own; leave out the one "
+            "beside them");
   EXPECT_EQ(error(R"({"forward": {"algorithm": "direct", "seconds": 1, "scratch_bytes": 0}})"), "no error");
   EXPECT_EQ(error(R"({"forward": {"algorithm": "direct", "prepare_weights": true}})"), "no error");
   EXPECT_EQ(error(R"({"forward": {"algorithm": "direct", "prepare_weights": 1}})"),

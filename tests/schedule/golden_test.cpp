@@ -9,9 +9,19 @@
 namespace orthant::schedule {
 namespace {
 
-/// The small network under a grid: the schedules of all ranks.
-std::string all_ranks(const std::string& grid) {
-  const std::vector<Schedule> schedules = lowered(grid);
+/// The second convolution in pieces of samples and of slabs.
+plan::KernelChoices in_pieces() {
+  using enum model::Algorithm;
+  return {.forward = {.algorithm = direct, .scratch_bytes = 640, .pieces = {{direct, 3}, {winograd, 1}}},
+          .backward_data = {.algorithm = direct, .scratch_bytes = 64, .pieces = {{direct, 4, 2}}},
+          .backward_weights = {.algorithm = matrix, .scratch_bytes = 128, .pieces = {{matrix, 2, 2}}}};
+}
+
+/// The small network under a grid: the schedules of all ranks. "pieces_d2" divides a convolution, too.
+std::string all_ranks(std::string grid) {
+  const bool divides = grid.starts_with("pieces_");
+  if (divides) grid.erase(0, 7);
+  const std::vector<Schedule> schedules = lowered(grid, {}, {}, divides ? in_pieces() : plan::KernelChoices{});
   EXPECT_EQ(verify(schedules), std::vector<std::string>{});
   std::string text;
   for (std::size_t rank = 0; rank < schedules.size(); ++rank)
@@ -43,7 +53,7 @@ TEST_P(Golden, SchedulesAreAsBefore) {
   EXPECT_FALSE(std::getline(before, expected)) << path << " has more: " << expected;
 }
 
-INSTANTIATE_TEST_SUITE_P(Grids, Golden, testing::Values("n1", "n2", "d2", "f2", "c2", "p2"),
+INSTANTIATE_TEST_SUITE_P(Grids, Golden, testing::Values("n1", "n2", "d2", "f2", "c2", "p2", "pieces_d2"),
                          [](const auto& grid) { return std::string(grid.param); });
 
 }  // namespace

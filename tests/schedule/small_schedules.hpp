@@ -28,10 +28,13 @@ inline model::Graph small_network() {
 
 /// The schedules of all ranks under a compact grid, on one machine.
 inline std::vector<Schedule> lowered(const std::string& grid, LowerOptions options = {},
-                                     const plan::ExchangeForms& forms = {}) {
+                                     const plan::ExchangeForms& forms = {}, const plan::KernelChoices& kernels = {}) {
   const model::Graph graph = small_network();
   plan::Plan plan = plan::make_plan(graph, plan::parse_grid(grid));
   plan.exchanges = forms;
+  for (plan::NodePlan& node : plan.nodes) {
+    if (node.node == "b") node.kernels = kernels;
+  }
   options.least_bytes_in_place = 0;
   options.machines = plan::Machines({plan.ranks});
   std::vector<Schedule> schedules;
