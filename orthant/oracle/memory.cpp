@@ -44,17 +44,11 @@ bool has_memory(const Buffer& buffer) { return buffer.inside < 0 && buffer.keepe
 
 /// The step at which buffers and scratch memory together take most.
 std::size_t fullest_step(const Schedule& schedule) {
-  std::vector<std::int64_t> change(schedule.steps.size() + 1, 0);
-  for (const Buffer& buffer : schedule.buffers) {
-    if (!has_memory(buffer) || buffer.persistent || buffer.first_step < 0) continue;
-    change[static_cast<std::size_t>(buffer.first_step)] += buffer.bytes;
-    change[static_cast<std::size_t>(buffer.last_step) + 1] -= buffer.bytes;
-  }
+  const std::vector<std::int64_t> live = schedule::live_bytes(schedule);
   std::size_t fullest = 0;
-  std::int64_t live = 0, most = -1;
-  for (std::size_t step = 0; step < schedule.steps.size(); ++step) {
-    live += change[step];
-    const std::int64_t all = live + std::max<std::int64_t>(0, schedule.steps[step].scratch_bytes);
+  std::int64_t most = -1;
+  for (std::size_t step = 0; step < live.size(); ++step) {
+    const std::int64_t all = live[step] + std::max<std::int64_t>(0, schedule.steps[step].scratch_bytes);
     if (all > most) {
       most = all;
       fullest = step;

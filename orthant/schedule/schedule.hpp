@@ -239,6 +239,10 @@ struct Placement {
   std::int64_t shared_bytes = 0;      ///< where shared buffers lie: the arena's first pages
 };
 
+/// Bytes of all buffers of this rank that are alive during each step, without scratch memory. An arena cannot be
+/// smaller than these and the scratch memory of any step together.
+std::vector<std::int64_t> live_bytes(const Schedule& schedule);
+
 /// What a buffer that is persistent and shared takes.
 std::int64_t whole_pages(std::int64_t bytes);
 
