@@ -72,7 +72,7 @@ void keep_steps(schedule::Schedule& schedule, const model::Graph& graph, const s
 void set_algorithm(schedule::Step& step, const engine::Choices& fastest, int threads) {
   auto* conv = std::get_if<model::ConvTask>(&std::get<model::Task>(step.work));
   if (!conv) return;
-  const auto found = fastest.find(kernels::task_key(*conv, threads));
+  const auto found = fastest.find(engine::choice_key(*conv, threads, model::ErrorClass::exact));
   if (found != fastest.end()) conv->algorithm = found->second.algorithm;
 }
 

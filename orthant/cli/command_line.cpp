@@ -98,6 +98,7 @@ void add_commands(CLI::App& app) {
   add_data(app);
   add_plan(app);
   add_calibrate(app);
+  add_tune(app);
   add_doctor(app);
 }
 

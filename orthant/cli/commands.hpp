@@ -15,6 +15,7 @@ void add_bench(CLI::App& app);
 void add_data(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_calibrate(CLI::App& app);
+void add_tune(CLI::App& app);
 void add_doctor(CLI::App& app);
 
 }  // namespace orthant::cli

@@ -135,6 +135,19 @@ void add_parallel(CLI::App& command, ParallelArguments& arguments) {
       .add_option("--algorithm", arguments.algorithm,
                   "Of convolutions: measured (the fastest here, remembered), rule, winograd, direct, matrix or onednn")
       ->capture_default_str();
+  add_error(command, arguments);
+}
+
+void add_error(CLI::App& command, ParallelArguments& arguments) {
+  command
+      .add_option("--error", arguments.error,
+                  "Of convolutions: exact, within twice that of direct sums, or fast, within ten times of it")
+      ->check(CLI::IsMember({"exact", "fast"}));
+}
+
+void apply_error(const ParallelArguments& arguments, plan::Plan& plan) {
+  if (!arguments.error.empty())
+    plan.error = arguments.error == "fast" ? model::ErrorClass::fast : model::ErrorClass::exact;
 }
 
 plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& graph, int ranks) {
@@ -151,6 +164,7 @@ plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& grap
   }
   if (arguments.levels > 0) forms.two_levels = arguments.levels == 2;
   if (arguments.most_ranks_per_machine > 0) forms.most_ranks_per_machine = arguments.most_ranks_per_machine;
+  apply_error(arguments, plan);
   return plan;
 }
 

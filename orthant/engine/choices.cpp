@@ -1,6 +1,13 @@
 #include "orthant/engine/choices.hpp"
 
+#include "orthant/kernels/task_key.hpp"
+
 namespace orthant::engine {
+
+std::string choice_key(const model::ConvTask& task, int threads, model::ErrorClass error) {
+  const char* among = error == model::ErrorClass::exact ? "" : " fast";
+  return kernels::task_key(task, threads) + among;
+}
 
 microbatch::Records to_records(const Choices& choices) {
   microbatch::Records records;

@@ -17,8 +17,11 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-/// Choices by kernels::task_key.
+/// Choices by choice_key().
 using Choices = std::map<std::string, Choice>;
+
+/// The key of a task's choice among algorithms with errors of at most this class.
+std::string choice_key(const model::ConvTask& task, int threads, model::ErrorClass error);
 
 /// As the store keeps them. Records of algorithms that this version does not know are left out.
 microbatch::Records to_records(const Choices& choices);

@@ -70,7 +70,7 @@ FastestAlgorithms find_fastest(const schedule::Schedule& schedule, comm::Comm& c
             }));
   Measuring measuring(schedule, options);
   std::vector<OpenTask> missing;
-  for (const OpenTask& task : open_tasks(schedule, options.threads)) {
+  for (const OpenTask& task : open_tasks(schedule, options)) {
     const auto known = choices.find(task.key);
     known == choices.end() ? missing.push_back(task) : measuring.know(task, known->second);
   }

@@ -31,6 +31,8 @@ struct ChooseOptions {
   int threads = 1;
   /// Computes every convolution that can be computed this way so, and the others by the rule, whatever the plan says.
   model::Algorithm preferred = model::Algorithm::automatic;
+  /// Of the algorithms that are tried; choose_kernels() takes the plan's.
+  model::ErrorClass error = model::ErrorClass::exact;
   bool measure = false;      ///< otherwise the rule decides, by shape alone
   std::string cache_path{};  ///< empty: nothing is remembered
   /// Convolutions that need more memory to be tried keep the rule. If not set: half of what the ranks have available.
@@ -54,7 +56,7 @@ struct ChooseOptions {
 };
 
 struct FastestAlgorithms {
-  Choices choices;  ///< by task_key
+  Choices choices;  ///< by choice_key()
   Measured measured;
 };
 

@@ -28,7 +28,8 @@ struct Convolution {
   int node = 0;
   Pass pass = Pass::forward;
   std::int64_t flops = 0;
-  std::vector<Runnable> runnable;  ///< in the rule's order
+  Algorithm asked = Algorithm::automatic;  ///< by the plan
+  std::vector<Runnable> runnable;          ///< in the rule's order
   std::string key;
 };
 
@@ -39,20 +40,21 @@ const Runnable* find(const Convolution& convolution, Algorithm algorithm) {
   return found == convolution.runnable.end() ? nullptr : &*found;
 }
 
-/// The convolutions of one rank. Those of several micro-batches that are equal are listed once.
-std::vector<Convolution> convolutions_of(const schedule::Schedule& schedule, int threads) {
+/// The convolutions of one rank, or the pieces that the plan divides them into. Those that are equal are listed once.
+std::vector<Convolution> convolutions_of(const schedule::Schedule& schedule, const ChooseOptions& options) {
+  const int threads = options.threads;
   std::map<std::string, std::vector<Runnable>> algorithms;
-  std::map<std::tuple<int, Pass, std::string>, Convolution> found;
+  std::map<std::tuple<int, Pass, std::string, Algorithm>, Convolution> found;
   for (const schedule::Step& step : schedule.steps) {
     const auto* task = std::get_if<model::Task>(&step.work);
     const auto* conv = task ? std::get_if<model::ConvTask>(task) : nullptr;
     if (!conv) continue;
     model::ConvTask open = *conv;
     open.algorithm = Algorithm::automatic;
-    const std::string key = kernels::task_key(open, threads);
-    if (!algorithms.contains(key)) algorithms[key] = kernels::conv_algorithms(open, threads);
-    found.try_emplace({step.node, conv->pass, key},
-                      Convolution{step.node, conv->pass, schedule::flops(step), algorithms[key], key});
+    const std::string key = choice_key(open, threads, options.error);
+    if (!algorithms.contains(key)) algorithms[key] = kernels::conv_algorithms(open, threads, options.error);
+    found.try_emplace({step.node, conv->pass, key, conv->algorithm},
+                      Convolution{step.node, conv->pass, schedule::flops(step), conv->algorithm, algorithms[key], key});
   }
   std::vector<Convolution> convolutions;
   convolutions.reserve(found.size());
@@ -60,28 +62,30 @@ std::vector<Convolution> convolutions_of(const schedule::Schedule& schedule, int
   return convolutions;
 }
 
-bool is_open(const plan::Plan& plan, const Convolution& one) {
-  return plan.nodes[static_cast<std::size_t>(one.node)].kernels[one.pass].algorithm == Algorithm::automatic;
-}
-
 void check_choices(const plan::Plan& plan, const std::vector<Convolution>& convolutions) {
   for (const Convolution& one : convolutions) {
     const plan::NodePlan& node = plan.nodes[static_cast<std::size_t>(one.node)];
-    const Algorithm asked = node.kernels[one.pass].algorithm;
-    if (is_open(plan, one) || find(one, asked)) continue;
+    if (one.asked == Algorithm::automatic || find(one, one.asked)) continue;
+    if (model::error_class(one.asked) > plan.error)
+      base::fail(base::Exit::does_not_fit,
+                 "plan: {} {} asks for {}, whose errors are of class {}, but the run allows only {}; give --error {}",
+                 node.node, model::name_of(one.pass), model::name_of(one.asked),
+                 model::name_of(model::error_class(one.asked)), model::name_of(plan.error),
+                 model::name_of(model::error_class(one.asked)));
     std::vector<std::string> names;
     for (const Runnable& other : one.runnable) names.emplace_back(model::name_of(other.algorithm));
     base::fail(base::Exit::does_not_fit,
                "plan: {} {} asks for {}, which cannot run this convolution on this machine; use {}, or leave the "
                "choice out to have it made here",
-               node.node, model::name_of(one.pass), model::name_of(asked), fmt::join(names, " or "));
+               node.node, model::name_of(one.pass), model::name_of(one.asked), fmt::join(names, " or "));
   }
 }
 
 std::string to_lines(const std::vector<Convolution>& convolutions) {
   std::string text;
   for (const Convolution& one : convolutions) {
-    text += fmt::format("{} {} {} {}", one.node, static_cast<int>(one.pass), one.flops, one.runnable.size());
+    text += fmt::format("{} {} {} {} {}", one.node, static_cast<int>(one.pass), one.flops, static_cast<int>(one.asked),
+                        one.runnable.size());
     for (const Runnable& way : one.runnable)
       text += fmt::format(" {} {}", static_cast<int>(way.algorithm), way.scratch_bytes);
     text += fmt::format(" {}\n", one.key);
@@ -93,10 +97,11 @@ std::vector<Convolution> from_lines(const std::string& text) {
   std::vector<Convolution> convolutions;
   std::istringstream lines(text);
   Convolution one;
-  int pass = 0;
+  int pass = 0, asked = 0;
   std::size_t ways = 0;
-  while (lines >> one.node >> pass >> one.flops >> ways) {
+  while (lines >> one.node >> pass >> one.flops >> asked >> ways) {
     one.pass = static_cast<Pass>(pass);
+    one.asked = static_cast<Algorithm>(asked);
     one.runnable.resize(ways);
     for (Runnable& way : one.runnable) {
       int algorithm = 0;
@@ -125,10 +130,11 @@ plan::KernelChoice choice_for(const std::vector<Convolution>& all, const Choices
                        })->algorithm};
 }
 
-/// What the algorithm takes on the rank that needs most.
-std::int64_t scratch_bytes(const std::vector<Convolution>& all, Algorithm algorithm) {
+/// What a choice takes on the rank, and for the piece, that needs most; `open` is the one for those that had none.
+std::int64_t scratch_bytes(const std::vector<Convolution>& all, Algorithm open) {
   std::int64_t bytes = 0;
-  for (const Convolution& one : all) bytes = std::max(bytes, find(one, algorithm)->scratch_bytes);
+  for (const Convolution& one : all)
+    bytes = std::max(bytes, find(one, one.asked == Algorithm::automatic ? open : one.asked)->scratch_bytes);
   return bytes;
 }
 
@@ -171,6 +177,8 @@ void find_speakers(const schedule::Classes& classes, comm::Comm& comm, ChooseOpt
 plan::Plan choose_kernels(const model::Graph& graph, plan::Plan plan, const schedule::LowerOptions& lowering,
                           comm::Comm& comm, const ChooseOptions& asked) {
   ChooseOptions options = asked;
+  plan.error = std::max(plan.error, model::error_class(options.preferred));
+  options.error = plan.error;
   const bool measure = options.measure && options.preferred == Algorithm::automatic;
   if (options.preferred != Algorithm::automatic) {
     for (plan::NodePlan& node : plan.nodes) node.kernels = {};
@@ -182,7 +190,7 @@ plan::Plan choose_kernels(const model::Graph& graph, plan::Plan plan, const sche
   const auto mine = comm::agree(comm, [&] {
     // What cannot run is refused before kernels are made for it.
     check_arena(schedule::place(schedule));
-    std::vector<Convolution> convolutions = convolutions_of(schedule, options.threads);
+    std::vector<Convolution> convolutions = convolutions_of(schedule, options);
     check_choices(plan, convolutions);
     return convolutions;
   });

@@ -1,6 +1,5 @@
 #include "orthant/engine/measuring.hpp"
 
-#include "orthant/kernels/task_key.hpp"
 #include "orthant/microbatch/contest.hpp"
 
 #include <algorithm>
@@ -33,13 +32,14 @@ const ConvTask* open_conv(const schedule::Step& step) {
   return conv && conv->algorithm == Algorithm::automatic ? conv : nullptr;
 }
 
-std::vector<OpenTask> open_tasks(const schedule::Schedule& schedule, int threads) {
+std::vector<OpenTask> open_tasks(const schedule::Schedule& schedule, const ChooseOptions& options) {
   std::map<std::string, OpenTask> by_key;
   for (const schedule::Step& step : schedule.steps) {
     const ConvTask* conv = open_conv(step);
     if (!conv) continue;
-    OpenTask task{
-        .key = kernels::task_key(*conv, threads), .step = &step, .flops = static_cast<double>(schedule::flops(step))};
+    OpenTask task{.key = choice_key(*conv, options.threads, options.error),
+                  .step = &step,
+                  .flops = static_cast<double>(schedule::flops(step))};
     ++by_key.try_emplace(task.key, task).first->second.times;
   }
   std::vector<OpenTask> tasks;
@@ -97,7 +97,7 @@ std::optional<Choice> Measuring::choose(const OpenTask& task) {
   if (likely_runs * time_.seconds_for(static_cast<double>(model::flops(part))) > time_.left()) return std::nullopt;
   const std::int64_t bytes = step_bytes(schedule_, *task.step);
   if (bytes > *options_.most_bytes) return std::nullopt;
-  const auto candidates = kernels::conv_candidates(part, options_.threads);
+  const auto candidates = kernels::conv_candidates(part, options_.threads, options_.error);
   if (bytes + scratch_bytes(candidates) > *options_.most_bytes) return std::nullopt;
   return compare(task, part, candidates);
 }

@@ -25,7 +25,7 @@ struct OpenTask {
 const model::ConvTask* open_conv(const schedule::Step& step);
 
 /// Those of a schedule, the most expensive first.
-std::vector<OpenTask> open_tasks(const schedule::Schedule& schedule, int threads);
+std::vector<OpenTask> open_tasks(const schedule::Schedule& schedule, const ChooseOptions& options);
 
 /// The task itself or, if it has many samples, the same with so few that a run is short: per sample it takes as long.
 model::ConvTask tried_part(const model::ConvTask& task, const ChooseOptions& options);

@@ -82,9 +82,11 @@ Json read_document(const std::string& path) {
 
 Json to_json(const std::vector<Measured>& list) {
   Json entries = Json::array();
-  for (const Measured& one : list)
+  for (const Measured& one : list) {
     entries.push_back(
         {{"algorithm", one.algorithm}, {"seconds", one.seconds}, {"workspace_bytes", one.workspace_bytes}});
+    if (one.error > 0) entries.back()["error"] = one.error;
+  }
   return entries;
 }
 
@@ -93,9 +95,12 @@ std::optional<Measured> measured_from(const Json& entry) {
   const Json name = entry.value("algorithm", Json());
   const Json seconds = entry.value("seconds", Json());
   const Json bytes = entry.value("workspace_bytes", Json());
-  if (!name.is_string() || !seconds.is_number() || !bytes.is_number_integer()) return std::nullopt;
-  const Measured measured{name.get<std::string>(), seconds.get<double>(), bytes.get<std::int64_t>()};
-  const bool makes_sense = measured.seconds >= 0 && measured.workspace_bytes >= 0;
+  const Json error = entry.value("error", Json(0.0));
+  if (!name.is_string() || !seconds.is_number() || !bytes.is_number_integer() || !error.is_number())
+    return std::nullopt;
+  const Measured measured{name.get<std::string>(), seconds.get<double>(), bytes.get<std::int64_t>(),
+                          error.get<double>()};
+  const bool makes_sense = measured.seconds >= 0 && measured.workspace_bytes >= 0 && measured.error >= 0;
   return makes_sense ? std::optional(measured) : std::nullopt;
 }
 

@@ -12,6 +12,7 @@ struct Measured {
   std::string algorithm;
   double seconds = 0;
   std::int64_t workspace_bytes = 0;
+  double error = 0;  ///< of its result; 0 where nobody looked
   bool operator==(const Measured&) const = default;
 };
 

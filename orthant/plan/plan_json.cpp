@@ -20,7 +20,8 @@ using json = base::Json;
 constexpr int format_version = 1;
 constexpr int most_ranks = 1 << 20;
 
-const std::array<std::string, 6> plan_keys{"format", "version", "ranks", "micro_batches", "exchanges", "nodes"};
+const std::array<std::string, 7> plan_keys{"format", "version", "ranks", "micro_batches", "exchanges", "error", "nodes"};
+const std::array<std::string, 2> error_names{"exact", "fast"};
 const std::array<std::string, 5> exchange_keys{"sums", "buckets", "gathers", "levels", "most_ranks_per_machine"};
 const std::array<std::string, 2> group_form_keys{"form", "direct_up_to"};
 const std::array<std::string, 9> node_keys{"node",  "grid",       "first_rank", "algorithm", "channel_parts",
@@ -254,6 +255,7 @@ std::string to_json(const Plan& plan) {
   json document{{"format", "orthant-plan"}, {"version", format_version}, {"ranks", plan.ranks}};
   if (plan.micro_batches != 1) document["micro_batches"] = plan.micro_batches;
   if (json forms = to_json(plan.exchanges); !forms.empty()) document["exchanges"] = std::move(forms);
+  if (plan.error != model::ErrorClass::exact) document["error"] = model::name_of(plan.error);
   document["nodes"] = json::array();
   for (const NodePlan& node : plan.nodes) document["nodes"].push_back(to_json(node));
   return document.dump(2);
@@ -273,6 +275,7 @@ Plan from_json(const std::string& text, const std::string& origin) {
   Plan plan{.ranks = fields.whole("ranks", 1, most_ranks), .nodes = {}};
   plan.micro_batches = fields.whole_or("micro_batches", 1, most_ranks, 1);
   plan.exchanges = exchange_forms_from(fields);
+  if (document.contains("error")) plan.error = static_cast<model::ErrorClass>(fields.word("error", error_names));
   const auto nodes = document.find("nodes");
   if (nodes == document.end() || !nodes->is_array()) fail(Exit::bad_data, "{}: 'nodes' must be a list", origin);
   for (const json& entry : *nodes) plan.nodes.push_back(node_from(entry, origin));

@@ -80,7 +80,7 @@ RunFile read_run(const Document& document, const std::string& origin) {
       "model",         "input",         "settings",   "mini_batch", "epochs",     "steps",
       "optimizer",     "learning_rate", "data",       "seed",       "threads",    "weights",
       "output",        "overwrite",     "save_every", "validation", "checkpoint", "on_checkpoint_error",
-      "on_non_finite", "compare_every"};
+      "on_non_finite", "compare_every", "error"};
   const Fields fields(document, origin, known);
   RunFile run;
   run.model = fields.word("model");
@@ -94,6 +94,8 @@ RunFile read_run(const Document& document, const std::string& origin) {
   if (const Document* value = fields.find("validation")) run.validation = read_validation(*value, origin, run.data);
   run.seed = read_seed(fields);
   run.threads = static_cast<int>(integer_in(fields, "threads", 0, 0, 4096));
+  static const Words errors{"exact", "fast"};
+  if (const Document* value = fields.find("error")) run.error = errors[fields.choice(*value, "error", errors)];
   run.weights = word_or(fields, "weights", "");
   run.output = word_or(fields, "output", "");
   run.overwrite = fields.flag_or("overwrite", false);

@@ -27,6 +27,7 @@ struct RunFile {
   ValidationOptions validation;
   std::uint64_t seed = 1;
   int threads = 0;              ///< 0: one per core
+  std::string error;            ///< class of the kernels' errors, exact or fast; empty: the plan's
   std::string weights;          ///< safetensors to start from; empty: initial values
   std::string output;           ///< run directory; empty: a new one under runs/
   bool overwrite = false;       ///< of an earlier run in `output`

@@ -179,6 +179,7 @@ model::Document to_document(const RunFile& run) {
   map.put("data", data_document(run.data));
   if (run.validation.any()) map.put("validation", validation_document(run.validation));
   map.put("seed", run.seed).put("threads", run.threads);
+  if (!run.error.empty()) map.put("error", run.error);
   if (!run.weights.empty()) map.put("weights", run.weights);
   if (!run.output.empty()) map.put("output", run.output);
   map.put("overwrite", run.overwrite).put("save_every", run.save_every);

@@ -22,6 +22,7 @@ using base::Exit;
 using base::fail;
 
 plan::Plan without_kernels(plan::Plan plan) {
+  plan.error = {};
   for (plan::NodePlan& node : plan.nodes) node.kernels = {};
   return plan;
 }
