@@ -133,7 +133,18 @@ void add_parallel(CLI::App& command, ParallelArguments& arguments) {
   add_cut(command, arguments);
   command
       .add_option("--algorithm", arguments.algorithm,
-                  "Of convolutions: measured (the fastest here, remembered), rule, winograd, direct, matrix or onednn")
+                  "Of convolutions: measured (the fastest here, remembered), rule, winograd, direct, matrix, onednn, "
+                  "winograd_large or winograd_staged")
+      ->capture_default_str();
+  add_errors(command, arguments.errors);
+}
+
+void add_errors(CLI::App& command, std::string& errors) {
+  command
+      .add_option("--errors", errors,
+                  "Rounding errors that measured convolutions may have: exact (at most twice a direct sum's) or fast "
+                  "(at most ten times)")
+      ->check(CLI::IsMember({"exact", "fast"}))
       ->capture_default_str();
 }
 

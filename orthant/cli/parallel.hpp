@@ -23,6 +23,7 @@ struct ParallelArguments {
   int most_ranks_per_machine = 0;  ///< 0: the plan's
   std::string statistics;
   std::string algorithm = "measured";
+  std::string errors = "exact";
   /// What this rank has of its machine; run_on_ranks() finds it when the ranks have started.
   comm::ProcessorShare share{};
 };
@@ -33,8 +34,11 @@ void add_hosts(CLI::App& command, ParallelArguments& arguments);
 void add_ranks(CLI::App& command, ParallelArguments& arguments);
 /// --grid, --strategy, --plan, --micro-batches, --statistics and the form of exchanges.
 void add_cut(CLI::App& command, ParallelArguments& arguments);
-/// All of these and --algorithm.
+/// All of these, --algorithm and --errors.
 void add_parallel(CLI::App& command, ParallelArguments& arguments);
+
+/// --errors alone.
+void add_errors(CLI::App& command, std::string& errors);
 
 /// Ranks that the arguments name, or 0.
 int ranks_asked(const ParallelArguments& arguments);

@@ -62,7 +62,9 @@ ChooseOptions for_job(ChooseOptions options, comm::Comm& comm) {
 
 FastestAlgorithms find_fastest(const schedule::Schedule& schedule, comm::Comm& comm, const ChooseOptions& asked) {
   const ChooseOptions options = for_job(asked, comm);
-  const microbatch::Store store(options.cache_path, kernels::machine_key());
+  // The fastest of more algorithms may be another one.
+  const bool more = options.errors != model::ErrorClass::exact;
+  const microbatch::Store store(options.cache_path, kernels::machine_key() + (more ? ", fast" : ""));
   Choices choices;
   add_lines(choices, comm::on_root(comm, [&] {
               if (const std::string why = store.trouble(); !why.empty()) options.ignored(why);

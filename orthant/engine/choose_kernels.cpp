@@ -50,7 +50,7 @@ std::vector<Convolution> convolutions_of(const schedule::Schedule& schedule, int
     model::ConvTask open = *conv;
     open.algorithm = Algorithm::automatic;
     const std::string key = kernels::task_key(open, threads);
-    if (!algorithms.contains(key)) algorithms[key] = kernels::conv_algorithms(open, threads);
+    if (!algorithms.contains(key)) algorithms[key] = kernels::conv_algorithms(open, threads, model::ErrorClass::fast);
     found.try_emplace({step.node, conv->pass, key},
                       Convolution{step.node, conv->pass, schedule::flops(step), algorithms[key], key});
   }
