@@ -86,7 +86,7 @@ plan::Plan common_plan(const ParallelArguments& arguments, const model::Graph& g
   });
   return comm::agree(comm, [&] {
     plan::Plan plan = plan::from_json(text, "--strategy auto");
-    apply_error(arguments, plan);
+    apply_errors(arguments, plan);
     plan::verify(plan, graph);
     return plan;
   });

@@ -27,7 +27,7 @@ using base::Json;
 struct BenchKernelsArguments {
   NetworkArguments network;
   int threads = 0;
-  std::string layer;
+  std::string layer, errors = "exact";
   double seconds = 0.3;
   bool json = false;
 };
@@ -41,8 +41,10 @@ struct KernelTime {
   std::int64_t flops = 0, scratch_bytes = 0;
 };
 
-std::vector<kernels::ConvCandidate> candidates(const model::Task& task, int threads) {
-  if (const auto* conv = std::get_if<model::ConvTask>(&task)) return kernels::conv_candidates(*conv, threads);
+std::vector<kernels::ConvCandidate> candidates(const model::Task& task, const engine::ChooseOptions& options) {
+  const int threads = options.threads;
+  if (const auto* conv = std::get_if<model::ConvTask>(&task))
+    return kernels::conv_candidates(*conv, threads, options.errors);
   std::vector<kernels::ConvCandidate> only;
   only.push_back({model::Algorithm::automatic, kernels::make_primitive(task, threads)});
   return only;
@@ -69,24 +71,23 @@ void keep_steps(schedule::Schedule& schedule, const model::Graph& graph, const s
 }
 
 /// The fastest algorithm, if the step is a convolution for which it is known.
-void set_algorithm(schedule::Step& step, const engine::Choices& fastest, int threads) {
+void set_algorithm(schedule::Step& step, const engine::Choices& fastest, const engine::ChooseOptions& options) {
   auto* conv = std::get_if<model::ConvTask>(&std::get<model::Task>(step.work));
   if (!conv) return;
-  const auto found = fastest.find(engine::choice_key(*conv, threads, model::ErrorClass::exact));
+  const auto found = fastest.find(engine::choice_key(*conv, options.threads, options.errors));
   if (found != fastest.end()) conv->algorithm = found->second.algorithm;
 }
 
-std::vector<KernelTime> measure(const BenchKernelsArguments& arguments, const schedule::Schedule& schedule,
-                                const schedule::Step& step) {
-  const int threads = thread_count(arguments.threads);
+std::vector<KernelTime> measure(double seconds_each, const engine::ChooseOptions& options,
+                                const schedule::Schedule& schedule, const schedule::Step& step) {
   engine::check_memory(engine::step_bytes(schedule, step));
   const engine::StepMemory memory(schedule, step);
   const auto& task = std::get<model::Task>(step.work);
   const auto* conv = std::get_if<model::ConvTask>(&task);
   std::vector<KernelTime> times;
-  for (const kernels::ConvCandidate& candidate : candidates(task, threads)) {
+  for (const kernels::ConvCandidate& candidate : candidates(task, options)) {
     const double seconds = engine::best_seconds(*candidate.primitive, memory.arguments(),
-                                                {.seconds = arguments.seconds, .runs = 1'000'000});
+                                                {.seconds = seconds_each, .runs = 1'000'000});
     times.push_back({.step = step.name,
                      .algorithm = conv ? model::name_of(candidate.algorithm) : "dense",
                      .implementation = candidate.primitive->name(),
@@ -146,10 +147,13 @@ void run_bench_kernels(const BenchKernelsArguments& arguments) {
   schedule::Schedule schedule = schedule::lower(graph, plan::serial_plan(graph), 0, {});
   keep_steps(schedule, graph, arguments.layer);
   comm::Alone alone;
-  const auto fastest = engine::find_fastest(schedule, alone, kernel_options({.threads = arguments.threads}, alone));
-  for (schedule::Step& step : schedule.steps) set_algorithm(step, fastest.choices, thread_count(arguments.threads));
+  engine::ChooseOptions options = kernel_options({.threads = arguments.threads, .errors = arguments.errors}, alone);
+  options.threads = thread_count(arguments.threads);
+  const auto fastest = engine::find_fastest(schedule, alone, options);
+  for (schedule::Step& step : schedule.steps) set_algorithm(step, fastest.choices, options);
   std::vector<std::vector<KernelTime>> all;
-  for (const schedule::Step& step : schedule.steps) all.push_back(measure(arguments, schedule, step));
+  for (const schedule::Step& step : schedule.steps)
+    all.push_back(measure(arguments.seconds, options, schedule, step));
   const double peak = kernels::fma_peak_gflops(thread_count(arguments.threads));
   arguments.json ? print_json(all, peak) : print_table(all, peak);
 }
@@ -163,6 +167,7 @@ void add_bench_kernels(CLI::App& bench) {
   add_model(*command, arguments->network);
   add_shape(*command, arguments->network);
   add_threads(*command, arguments->threads);
+  add_errors(*command, arguments->errors);
   command->add_option("--layer", arguments->layer, "Only this layer, or only this step, e.g. conv1.backward_weights");
   command->add_option("--seconds", arguments->seconds, "Time for each implementation")
       ->check(CLI::Range(0.0, 3600.0))

@@ -133,21 +133,45 @@ void add_parallel(CLI::App& command, ParallelArguments& arguments) {
   add_cut(command, arguments);
   command
       .add_option("--algorithm", arguments.algorithm,
-                  "Of convolutions: measured (the fastest here, remembered), rule, winograd, direct, matrix or onednn")
+                  "Of convolutions: measured (the fastest here, remembered), rule, winograd, direct, matrix, onednn, "
+                  "winograd_large or winograd_staged")
       ->capture_default_str();
-  add_error(command, arguments);
+  add_errors(command, arguments.errors);
 }
 
-void add_error(CLI::App& command, ParallelArguments& arguments) {
+void add_errors(CLI::App& command, std::string& errors) {
   command
-      .add_option("--error", arguments.error,
-                  "Of convolutions: exact, within twice that of direct sums, or fast, within ten times of it")
+      .add_option("--error", errors,
+                  "Rounding errors that measured convolutions may have: exact (at most twice a direct sum's) or fast "
+                  "(at most ten times)")
       ->check(CLI::IsMember({"exact", "fast"}));
 }
 
-void apply_error(const ParallelArguments& arguments, plan::Plan& plan) {
-  if (!arguments.error.empty())
-    plan.error = arguments.error == "fast" ? model::ErrorClass::fast : model::ErrorClass::exact;
+namespace {
+
+/// Of the choice and its pieces.
+model::Algorithm largest_error(const plan::KernelChoice& choice) {
+  const auto is_smaller = [](model::Algorithm a, model::Algorithm b) {
+    return model::error_class(a) < model::error_class(b);
+  };
+  model::Algorithm largest = choice.algorithm;
+  for (const model::ConvPiece& piece : choice.pieces) largest = std::max(largest, piece.algorithm, is_smaller);
+  return largest;
+}
+
+}  // namespace
+
+void apply_errors(const ParallelArguments& arguments, plan::Plan& plan) {
+  if (arguments.errors.empty()) return;
+  plan.error = arguments.errors == "fast" ? model::ErrorClass::fast : model::ErrorClass::exact;
+  for (const plan::NodePlan& node : plan.nodes) {
+    for (const model::Pass pass : model::all_passes) {
+      const model::Algorithm algorithm = largest_error(node.kernels[pass]);
+      if (model::error_class(algorithm) > plan.error)
+        fail(Exit::usage, "--error {}: the plan computes {} {} by {}, whose errors are larger; make another plan", arguments.errors,
+             node.node, model::name_of(pass), model::name_of(algorithm));
+    }
+  }
 }
 
 plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& graph, int ranks) {
@@ -164,7 +188,7 @@ plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& grap
   }
   if (arguments.levels > 0) forms.two_levels = arguments.levels == 2;
   if (arguments.most_ranks_per_machine > 0) forms.most_ranks_per_machine = arguments.most_ranks_per_machine;
-  apply_error(arguments, plan);
+  apply_errors(arguments, plan);
   return plan;
 }
 

@@ -23,7 +23,7 @@ struct ParallelArguments {
   int most_ranks_per_machine = 0;  ///< 0: the plan's
   std::string statistics;
   std::string algorithm = "measured";
-  std::string error;  ///< class of the algorithms' errors; empty: the plan's
+  std::string errors;  ///< class of the algorithms' errors; empty: the plan's
   /// What this rank has of its machine; run_on_ranks() finds it when the ranks have started.
   comm::ProcessorShare share{};
 };
@@ -34,10 +34,11 @@ void add_hosts(CLI::App& command, ParallelArguments& arguments);
 void add_ranks(CLI::App& command, ParallelArguments& arguments);
 /// --grid, --strategy, --plan, --micro-batches, --statistics and the form of exchanges.
 void add_cut(CLI::App& command, ParallelArguments& arguments);
-/// --error alone.
-void add_error(CLI::App& command, ParallelArguments& arguments);
-/// All of these and --algorithm.
+/// All of these, --algorithm and --error.
 void add_parallel(CLI::App& command, ParallelArguments& arguments);
+
+/// --error alone.
+void add_errors(CLI::App& command, std::string& errors);
 
 /// Ranks that the arguments name, or 0.
 int ranks_asked(const ParallelArguments& arguments);
@@ -45,8 +46,8 @@ int ranks_asked(const ParallelArguments& arguments);
 /// The plan that the arguments ask for, on so many ranks.
 plan::Plan plan_for(const ParallelArguments& arguments, const model::Graph& graph, int ranks);
 
-/// Sets the class of errors in the plan that --error names.
-void apply_error(const ParallelArguments& arguments, plan::Plan& plan);
+/// Sets the class of errors that --error names in the plan. Throws Error if the plan names algorithms with larger ones.
+void apply_errors(const ParallelArguments& arguments, plan::Plan& plan);
 
 /// Threads of this rank, once the ranks have started: as many as were asked for, or its share of its machine.
 int threads_per_rank(const ParallelArguments& arguments);

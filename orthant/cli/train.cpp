@@ -165,7 +165,7 @@ void run_train(const TrainArguments& arguments, comm::Comm& comm) {
   const auto stop_at = comm::agree(comm, [&] { return stop_time(arguments); });
   ParallelArguments parallel = arguments.parallel;
   if (parallel.threads == 0) parallel.threads = run.threads;
-  if (parallel.error.empty()) parallel.error = run.error;
+  if (parallel.errors.empty()) parallel.errors = run.error;
   const auto network = comm::agree(comm, [&] { return model::load_network(run.model, run.network); });
   const plan::Plan plan = common_plan(parallel, network, {.optimizer = run.optimizer}, comm);
   train::TrainOptions options{.name = std::filesystem::path(arguments.run).stem().string(),

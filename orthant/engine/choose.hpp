@@ -31,9 +31,9 @@ struct ChooseOptions {
   int threads = 1;
   /// Computes every convolution that can be computed this way so, and the others by the rule, whatever the plan says.
   model::Algorithm preferred = model::Algorithm::automatic;
-  /// Of the algorithms that are tried; choose_kernels() takes the plan's.
-  model::ErrorClass error = model::ErrorClass::exact;
   bool measure = false;      ///< otherwise the rule decides, by shape alone
+  /// The largest that may be chosen. What a plan or `preferred` names may have more.
+  model::ErrorClass errors = model::ErrorClass::exact;
   std::string cache_path{};  ///< empty: nothing is remembered
   /// Convolutions that need more memory to be tried keep the rule. If not set: half of what the ranks have available.
   std::optional<std::int64_t> most_bytes{};

@@ -51,8 +51,8 @@ std::vector<Convolution> convolutions_of(const schedule::Schedule& schedule, con
     if (!conv) continue;
     model::ConvTask open = *conv;
     open.algorithm = Algorithm::automatic;
-    const std::string key = choice_key(open, threads, options.error);
-    if (!algorithms.contains(key)) algorithms[key] = kernels::conv_algorithms(open, threads, options.error);
+    const std::string key = choice_key(open, threads, options.errors);
+    if (!algorithms.contains(key)) algorithms[key] = kernels::conv_algorithms(open, threads, model::ErrorClass::fast);
     found.try_emplace({step.node, conv->pass, key, conv->algorithm},
                       Convolution{step.node, conv->pass, schedule::flops(step), conv->algorithm, algorithms[key], key});
   }
@@ -66,12 +66,6 @@ void check_choices(const plan::Plan& plan, const std::vector<Convolution>& convo
   for (const Convolution& one : convolutions) {
     const plan::NodePlan& node = plan.nodes[static_cast<std::size_t>(one.node)];
     if (one.asked == Algorithm::automatic || find(one, one.asked)) continue;
-    if (model::error_class(one.asked) > plan.error)
-      base::fail(base::Exit::does_not_fit,
-                 "plan: {} {} asks for {}, whose errors are of class {}, but the run allows only {}; give --error {}",
-                 node.node, model::name_of(one.pass), model::name_of(one.asked),
-                 model::name_of(model::error_class(one.asked)), model::name_of(plan.error),
-                 model::name_of(model::error_class(one.asked)));
     std::vector<std::string> names;
     for (const Runnable& other : one.runnable) names.emplace_back(model::name_of(other.algorithm));
     base::fail(base::Exit::does_not_fit,
@@ -177,8 +171,7 @@ void find_speakers(const schedule::Classes& classes, comm::Comm& comm, ChooseOpt
 plan::Plan choose_kernels(const model::Graph& graph, plan::Plan plan, const schedule::LowerOptions& lowering,
                           comm::Comm& comm, const ChooseOptions& asked) {
   ChooseOptions options = asked;
-  plan.error = std::max(plan.error, model::error_class(options.preferred));
-  options.error = plan.error;
+  options.errors = std::max(options.errors, plan.error);
   const bool measure = options.measure && options.preferred == Algorithm::automatic;
   if (options.preferred != Algorithm::automatic) {
     for (plan::NodePlan& node : plan.nodes) node.kernels = {};

@@ -37,7 +37,7 @@ std::vector<OpenTask> open_tasks(const schedule::Schedule& schedule, const Choos
   for (const schedule::Step& step : schedule.steps) {
     const ConvTask* conv = open_conv(step);
     if (!conv) continue;
-    OpenTask task{.key = choice_key(*conv, options.threads, options.error),
+    OpenTask task{.key = choice_key(*conv, options.threads, options.errors),
                   .step = &step,
                   .flops = static_cast<double>(schedule::flops(step))};
     ++by_key.try_emplace(task.key, task).first->second.times;
@@ -97,7 +97,7 @@ std::optional<Choice> Measuring::choose(const OpenTask& task) {
   if (likely_runs * time_.seconds_for(static_cast<double>(model::flops(part))) > time_.left()) return std::nullopt;
   const std::int64_t bytes = step_bytes(schedule_, *task.step);
   if (bytes > *options_.most_bytes) return std::nullopt;
-  const auto candidates = kernels::conv_candidates(part, options_.threads, options_.error);
+  const auto candidates = kernels::conv_candidates(part, options_.threads, options_.errors);
   if (bytes + scratch_bytes(candidates) > *options_.most_bytes) return std::nullopt;
   return compare(task, part, candidates);
 }

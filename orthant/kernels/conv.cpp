@@ -17,7 +17,7 @@ using model::ConvTask;
 using model::Pass;
 using tensor::Dim;
 
-using Order = std::array<Algorithm, 4>;
+using Order = std::array<Algorithm, model::named_algorithms.size()>;
 
 std::int64_t src_channels(const ConvTask& task) { return task.src.extents.c / task.groups; }
 std::int64_t dst_channels(const ConvTask& task) { return task.dst.extents.c / task.groups; }
@@ -36,7 +36,7 @@ bool suits_winograd(const ConvTask& task) {
   constexpr std::int64_t most_weights_per_tile = 131072;
   constexpr std::int64_t most_transposed_weights_per_tile = 16384;
   constexpr std::int64_t least_points = 16;  // three taps in a single dim save too little
-  if (!winograd::applies(task)) return false;
+  if (!winograd::applies(task, winograd::TileSize::small)) return false;
   if (!suits_narrow_winograd(task) && std::min(src_channels(task), dst_channels(task)) < least_channels) return false;
   const tensor::Shape& cells = task.pass == Pass::backward_data ? task.src.extents : task.dst.extents;
   std::int64_t tiles = cells.n;
@@ -62,10 +62,10 @@ bool suits_brgconv(const ConvTask& task) {
 
 Order by_rule(const ConvTask& task) {
   using enum Algorithm;
-  if (suits_winograd(task)) return {winograd, direct, onednn, matrix};
-  if (suits_brgconv(task)) return {onednn, direct, matrix, winograd};
-  if (suits_matrix(task)) return {matrix, direct, onednn, winograd};
-  return {direct, onednn, matrix, winograd};
+  if (suits_winograd(task)) return {winograd, direct, onednn, matrix, winograd_large, winograd_staged};
+  if (suits_brgconv(task)) return {onednn, direct, matrix, winograd, winograd_large, winograd_staged};
+  if (suits_matrix(task)) return {matrix, direct, onednn, winograd, winograd_large, winograd_staged};
+  return {direct, onednn, matrix, winograd, winograd_large, winograd_staged};
 }
 
 Order preference(const ConvTask& task) {
@@ -74,10 +74,19 @@ Order preference(const ConvTask& task) {
   return order;
 }
 
+std::optional<winograd::Kind> winograd_kind(Algorithm algorithm) {
+  if (algorithm == Algorithm::winograd) return winograd::Kind::small;
+  if (algorithm == Algorithm::winograd_large) return winograd::Kind::large;
+  if (algorithm == Algorithm::winograd_staged) return winograd::Kind::staged;
+  return std::nullopt;
+}
+
 std::unique_ptr<Primitive> make(Algorithm algorithm, const ConvTask& task, int threads) {
   switch (algorithm) {
     case Algorithm::automatic: break;
-    case Algorithm::winograd: return winograd::make_conv(task, threads);
+    case Algorithm::winograd:
+    case Algorithm::winograd_large:
+    case Algorithm::winograd_staged: return winograd::make_conv(task, *winograd_kind(algorithm), threads);
     case Algorithm::matrix: return matrix::make_conv(task, threads);
     case Algorithm::onednn: return onednn::make_conv(task, threads);
     case Algorithm::direct: return direct::make_conv(task, threads);
@@ -112,7 +121,7 @@ Algorithm chosen(const ConvTask& task, int threads) {
 
 PreparedWeights prepared_by(Algorithm algorithm, const ConvTask& task, int threads) {
   if (!reads_weights(task)) return {};
-  if (algorithm == Algorithm::winograd) return winograd::prepared_weights(task);
+  if (const auto kind = winograd_kind(algorithm)) return winograd::prepared_weights(task, *kind);
   if (algorithm == Algorithm::onednn) return onednn::prepared_weights(task, threads);
   return {};
 }
@@ -180,9 +189,8 @@ PreparedWeights prepared_weights(const ConvTask& task, int threads) {
 }
 
 std::unique_ptr<Primitive> make_prepare_weights(const model::PrepareWeightsTask& task, int threads) {
-  if (prepared_algorithm(task.conv, threads) == Algorithm::winograd) {
-    return winograd::make_prepare_weights(task.conv, threads);
-  }
+  if (const auto kind = winograd_kind(prepared_algorithm(task.conv, threads)))
+    return winograd::make_prepare_weights(task.conv, *kind, threads);
   return onednn::make_prepare_weights(task.conv, threads);
 }
 

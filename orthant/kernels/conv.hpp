@@ -37,12 +37,17 @@ std::unique_ptr<Primitive> make_prepare_weights(const model::ConvTask& task, int
 }  // namespace orthant::kernels::onednn
 
 namespace orthant::kernels::winograd {
-/// Winograd's minimal filtering F(2,3) in every dim with three taps (Lavin and Gray, Fast Algorithms for Convolutional
-/// Neural Networks, 2015). Null where it does not apply: strides, dilation, other windows.
-std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, int threads);
+/// Winograd's minimal filtering (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015).
+enum class Kind {
+  small,  ///< F(2,3) in every dim with three taps
+  large,  ///< F(4,3) or, with five taps, F(2,5) in h and w; F(2,3) in d
+  staged  ///< the same with blocks of tiles that are larger than the caches, and scratch memory that grows with src
+};
+/// Null where it does not apply: strides, dilation, other windows.
+std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, Kind kind, int threads);
 /// Both are for tasks for which make_conv does not return null.
-PreparedWeights prepared_weights(const model::ConvTask& task);
-std::unique_ptr<Primitive> make_prepare_weights(const model::ConvTask& task, int threads);
+PreparedWeights prepared_weights(const model::ConvTask& task, Kind kind);
+std::unique_ptr<Primitive> make_prepare_weights(const model::ConvTask& task, Kind kind, int threads);
 }  // namespace orthant::kernels::winograd
 
 namespace orthant::kernels::matrix {

@@ -57,6 +57,8 @@ const char* name_of(Algorithm algorithm) {
     case Algorithm::matrix: return "matrix";
     case Algorithm::onednn: return "onednn";
     case Algorithm::direct: return "direct";
+    case Algorithm::winograd_large: return "winograd_large";
+    case Algorithm::winograd_staged: return "winograd_staged";
   }
   return "";
 }
@@ -77,6 +79,8 @@ ErrorClass error_class(Algorithm algorithm) {
     case Algorithm::matrix:
     case Algorithm::onednn:
     case Algorithm::direct: return ErrorClass::exact;
+    case Algorithm::winograd_large:
+    case Algorithm::winograd_staged: return ErrorClass::fast;
   }
   return ErrorClass::exact;
 }

@@ -88,7 +88,7 @@ struct Plan {
   int ranks = 1;
   int micro_batches = 1;  ///< the mini-batch goes through the network in so many pieces
   ExchangeForms exchanges{};
-  /// Of the algorithms that choices may name, and that open choices are made among.
+  /// The largest of algorithms that open choices are made among. A choice may name one with larger errors.
   model::ErrorClass error = model::ErrorClass::exact;
   std::vector<NodePlan> nodes;
   bool operator==(const Plan&) const = default;

@@ -7,7 +7,7 @@ from program import ProgramTest
 CASES = [
     ("orthant: unknown command 'trian'; did you mean 'train'?", "trian", "run.yaml"),
     ("orthant: unknown command 'inspec'; did you mean 'inspect'?", "inspec", "cosmoflow"),
-    ("orthant: unknown command 'xyzzyplugh'; known are: models, inspect, train, evaluate, infer, step, bench, data, plan, calibrate, doctor", "xyzzyplugh"),
+    ("orthant: unknown command 'xyzzyplugh'; known are: models, inspect, train, evaluate, infer, step, bench, data, plan, calibrate, tune, doctor", "xyzzyplugh"),
     ("orthant: a command is missing; known are: models, inspect",),
     ("orthant: unknown option '--versoin'; did you mean '--version'?", "--versoin"),
     ("orthant bench: unknown command 'kernel'; did you mean 'kernels'?", "bench", "kernel", "cosmoflow"),
@@ -50,7 +50,7 @@ class Usage(ProgramTest):
         self.assertRegex(self.expect_success("--version"), r"^orthant \d+\.\d+\.\d+, build [0-9a-f]{12}\n$")
         for command in ((), ("models",), ("inspect",), ("train",), ("evaluate",), ("infer",), ("step",), ("bench",), ("bench", "step"), ("bench", "halo"), ("bench", "kernels"),
                         ("data",), ("data", "inspect"), ("data", "verify"), ("data", "convert"), ("data", "make"), ("data", "make", "cosmology"),
-                        ("data", "make", "organs"), ("plan",), ("calibrate",), ("bench", "oracle"), ("doctor",)):
+                        ("data", "make", "organs"), ("plan",), ("calibrate",), ("tune",), ("bench", "oracle"), ("doctor",)):
             self.assertIn("Usage:", self.expect_success(*command, "--help"))
 
     def test_full_disk_is_an_error(self):

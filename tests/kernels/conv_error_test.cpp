@@ -42,7 +42,7 @@ std::map<model::Algorithm, double> errors(const ConvTask& task) {
   if (task.pass == Pass::backward_weights) arguments = {src.get(), dst.get(), taps.get(), nullptr};
   const std::span<void* const> given(arguments.data(), task.pass == Pass::backward_data ? 3 : 4);
   std::map<model::Algorithm, double> found;
-  for (const kernels::ConvCandidate& candidate : kernels::conv_candidates(task, 2)) {
+  for (const kernels::ConvCandidate& candidate : kernels::conv_candidates(task, 2, model::ErrorClass::fast)) {
     const Memory scratch = random_floats(candidate.primitive->scratch_bytes() / 4 + 16, random);
     candidate.primitive->execute({}, given, scratch.get());
     found[candidate.algorithm] = kernels::sampled_error(task, given);
@@ -50,8 +50,8 @@ std::map<model::Algorithm, double> errors(const ConvTask& task) {
   return found;
 }
 
-/// On real numbers every way is as good as oneDNN's direct one, within a factor of two.
-TEST(ConvError, AtMostTwiceThatOfOneDnn) {
+/// On real numbers every way is as good as oneDNN's direct one, within the factor of its class.
+TEST(ConvError, AtMostThatOfItsClass) {
   for (const ShapeLine& line : read_shapes(ORTHANT_SHAPES "/error_shapes.txt")) {
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weights}) {
       const ConvTask task{.pass = pass,
@@ -64,7 +64,9 @@ TEST(ConvError, AtMostTwiceThatOfOneDnn) {
       // Where oneDNN has only a reference: what a sum of this length comes to in any order.
       const double most = onednn == found.end() ? 1e-6 : std::max(2 * onednn->second, 2e-7);
       for (const auto& [algorithm, error] : found) {
-        EXPECT_LE(error, most) << model::name_of(algorithm) << ", " << line.text << ", pass " << static_cast<int>(pass);
+        if (std::getenv("ORTHANT_PRINT_ERRORS"))
+          std::printf("%s pass %d %s %.2e\n", line.text.c_str(), static_cast<int>(pass), model::name_of(algorithm), error);
+        EXPECT_LE(error, model::error_class(algorithm) == model::ErrorClass::exact ? most : 5 * most) << model::name_of(algorithm) << ", " << line.text << ", pass " << static_cast<int>(pass);
       }
     }
   }

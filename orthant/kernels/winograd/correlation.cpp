@@ -24,8 +24,8 @@ struct Blocking {
 /// transform back, all in cache.
 class Correlation final : public Primitive {
  public:
-  Correlation(const model::ConvTask& task, int threads);
-  [[nodiscard]] std::string name() const override { return "orthant:winograd:" + simd_target(); }
+  Correlation(const model::ConvTask& task, Kind kind, int threads);
+  [[nodiscard]] std::string name() const override { return name_of(kind_, tiling_) + simd_target(); }
   [[nodiscard]] std::int64_t scratch_bytes() const override { return scratch_.bytes(); }
   void execute(const Context& context, std::span<void* const> arguments, void* scratch) override;
 
@@ -40,6 +40,7 @@ class Correlation final : public Primitive {
   void multiply_panel(direct::TileCall call, std::int64_t tiles, std::int64_t vectors, const float* next) const;
   [[nodiscard]] Item item_at(std::int64_t index, const Outputs& outputs) const;
 
+  Kind kind_;
   Tiling tiling_;  ///< of the whole
   model::Pass pass_;
   bool bias_;
@@ -89,10 +90,11 @@ struct Correlation::Item {
 constexpr std::int64_t skew = 16;  // floats between points, so that they do not fall into one cache set
 
 /// Each point of a tile has `channels` floats, input and output together; a register tile spans `rows` tiles.
-Blocking choose_blocking(const Tiling& tiling, std::int64_t channels, std::int64_t rows, std::int64_t threads) {
+Blocking choose_blocking(Kind kind, const Tiling& tiling, std::int64_t channels, std::int64_t rows, std::int64_t threads) {
   const std::int64_t cache_floats = second_level_cache_bytes() / 8 * 5 / static_cast<std::int64_t>(sizeof(float));
   const std::int64_t fits = cache_floats / (tiling.points() * channels);
-  const std::int64_t most = std::clamp<std::int64_t>(fits / rows * rows, rows, 8 * rows);
+  std::int64_t most = std::clamp<std::int64_t>(fits / rows * rows, rows, 8 * rows);
+  if (kind == Kind::staged) most = (getenv("K_TILES") ? atoi(getenv("K_TILES")) : 128) / rows * rows;
   // Enough blocks for all threads, as equal as can be.
   const std::int64_t count = tiling.count();
   std::int64_t blocks = ceil_div(count, most);
@@ -103,8 +105,9 @@ Blocking choose_blocking(const Tiling& tiling, std::int64_t channels, std::int64
   return blocking;
 }
 
-Correlation::Correlation(const model::ConvTask& task, int threads)
-    : tiling_(correlation_tiling(task)),
+Correlation::Correlation(const model::ConvTask& task, Kind kind, int threads)
+    : kind_(kind),
+      tiling_(correlation_tiling(task, tile_size(kind))),
       pass_(task.pass),
       bias_(task.bias && pass_ == model::Pass::forward),
       slope_(slope_of(task.activation)),
@@ -113,7 +116,7 @@ Correlation::Correlation(const model::ConvTask& task, int threads)
       in_(tiling_.src.extents.c / groups_),
       out_(tiling_.dst.extents.c / groups_),
       tiles_(direct::correlation_tiles()),
-      weights_(task, tiling_),
+      weights_(task, kind, tiling_),
       prepared_(task.prepared_bytes > 0),
       lanes_(weights_.lanes()),
       panel_(weights_.panel()),
@@ -138,7 +141,7 @@ Correlation::Correlation(const model::ConvTask& task, int threads)
 const Correlation::BlockedTiling& Correlation::add_part(const SubTiling& added) {
   const int rows = tiles_.rows[static_cast<std::size_t>(std::min(panel_, weights_.padded_out()) / lanes_ - 1)];
   BlockedTiling part{.tiling = added.tiling, .points = added.points};
-  part.blocking = choose_blocking(part.tiling, most_in_ + most_out_, rows, threads_);
+  part.blocking = choose_blocking(kind_, part.tiling, most_in_ + most_out_, rows, threads_);
   part.in_point = part.blocking.tiles * in_row_ + skew;
   part.out_point = part.blocking.tiles * most_out_ + skew;
   blocks_ += part.blocking.blocks;
@@ -260,8 +263,8 @@ void Correlation::execute(const Context& context, std::span<void* const> argumen
 
 }  // namespace
 
-std::unique_ptr<Primitive> make_correlation(const model::ConvTask& task, int threads) {
-  return std::make_unique<Correlation>(task, threads);
+std::unique_ptr<Primitive> make_correlation(const model::ConvTask& task, Kind kind, int threads) {
+  return std::make_unique<Correlation>(task, kind, threads);
 }
 
 }  // namespace orthant::kernels::winograd

@@ -18,7 +18,7 @@ namespace {
 class Narrow : public Primitive {
  public:
   Narrow(const model::ConvTask& task, int threads)
-      : tiling_(forward_tiling(task)),
+      : tiling_(forward_tiling(task, TileSize::small)),
         threads_(threads),
         groups_(task.groups),
         in_(task.src.extents.c / groups_),
@@ -40,7 +40,7 @@ class Narrow : public Primitive {
   /// Maps between the weights of one vector of outputs and their points: [line][in][point in w][lane].
   [[nodiscard]] Strides points_strides() const {
     const std::int64_t line = in_ * points_w * lanes_;
-    return {.d = line * (tiling_.three[1] ? points_w : 1), .h = line, .w = lanes_};
+    return {.d = line * (tiling_.has_taps(1) ? points_w : 1), .h = line, .w = lanes_};
   }
   [[nodiscard]] std::int64_t weights_at(std::int64_t group, std::int64_t vector) const {
     return group * tiling_.taps() * in_ * out_ + vector * lanes_;
@@ -280,7 +280,7 @@ class NarrowWeightGradient final : public Narrow {
   /// Points between two cells were counted double, in every dim with three taps.
   void halve(float* sums) const {
     const auto factor = [](std::int64_t point) { return point == 1 || point == 2 ? 0.5F : 1.0F; };
-    const std::int64_t points_h = tiling_.three[1] ? points_w : 1;
+    const std::int64_t points_h = tiling_.has_taps(1) ? points_w : 1;
     for (std::int64_t line = 0; line < stretches_.lines(); ++line) {
       const float of_line = factor(line / points_h) * factor(line % points_h);
       for (std::int64_t c = 0; c < in_; ++c) {
@@ -318,7 +318,7 @@ class NarrowWeightGradient final : public Narrow {
 bool applies_narrow(const model::ConvTask& task) {
   constexpr std::int64_t most_outputs = 1024;  // every thread has sums for all of them
   const std::int64_t outputs = task.groups * round_up(task.dst.extents.c / task.groups, line_floats);
-  return applies(task) && task.pass != model::Pass::backward_data && task.window.size.w == 3 &&
+  return applies(task, TileSize::small) && task.pass != model::Pass::backward_data && task.window.size.w == 3 &&
          task.src.extents.c / task.groups <= narrow_channels && outputs <= most_outputs &&
          narrow_steps().multiply != nullptr;
 }

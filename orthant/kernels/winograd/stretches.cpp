@@ -29,7 +29,7 @@ Stretch Stretches::at(std::int64_t index) const {
           .tiles = share(tiling_.tiles[2], part + 1, static_cast<int>(per_row_)) - first};
 }
 
-std::size_t Stretches::steps_entry() const { return (tiling_.three[0] ? 2 : 0) + (tiling_.three[1] ? 1 : 0); }
+std::size_t Stretches::steps_entry() const { return (tiling_.has_taps(0) ? 2 : 0) + (tiling_.has_taps(1) ? 1 : 0); }
 
 Stretches::Inside Stretches::inside_of(const Stretch& stretch) const {
   if (channels_ != narrow_channels || tiling_.src.strides.w != narrow_channels) return {stretch.tiles, stretch.tiles};
@@ -45,10 +45,10 @@ template <class Visit>
 void Stretches::for_each_row(const Stretch& stretch, const float* src, Visit visit) const {
   const auto& [n, tile] = stretch.first;
   const tensor::Shape& extents = tiling_.src.extents;
-  const std::int64_t first_d = tile[0] * (tiling_.three[0] ? 2 : 1) - tiling_.pad[0];
-  const std::int64_t first_h = tile[1] * (tiling_.three[1] ? 2 : 1) - tiling_.pad[1];
-  for (std::int64_t d = first_d; d < first_d + (tiling_.three[0] ? 4 : 1); ++d) {
-    for (std::int64_t h = first_h; h < first_h + (tiling_.three[1] ? 4 : 1); ++h) {
+  const std::int64_t first_d = tile[0] * (tiling_.has_taps(0) ? 2 : 1) - tiling_.pad[0];
+  const std::int64_t first_h = tile[1] * (tiling_.has_taps(1) ? 2 : 1) - tiling_.pad[1];
+  for (std::int64_t d = first_d; d < first_d + (tiling_.has_taps(0) ? 4 : 1); ++d) {
+    for (std::int64_t h = first_h; h < first_h + (tiling_.has_taps(1) ? 4 : 1); ++h) {
       const bool inside = is_inside(d, extents.d) && is_inside(h, extents.h);
       visit(inside ? src + offset_of(tiling_.src, n, d, h, 0) : nullptr);
     }
@@ -104,9 +104,9 @@ TileRows<Float> Stretches::rows_of(const Stretch& stretch, Float* dst) const {
   const tensor::Layout& layout = tiling_.dst;
   const std::int64_t w = 2 * tile[2];
   TileRows<Float> rows{.step = layout.strides.w, .cells = std::min(2 * stretch.tiles, layout.extents.w - w)};
-  const std::int64_t h_cells = tiling_.three[1] ? 2 : 1;
+  const std::int64_t h_cells = tiling_.has_taps(1) ? 2 : 1;
   for (std::int64_t i = 0; i < dst_rows(); ++i) {
-    const std::int64_t d = tile[0] * (tiling_.three[0] ? 2 : 1) + i / h_cells;
+    const std::int64_t d = tile[0] * (tiling_.has_taps(0) ? 2 : 1) + i / h_cells;
     const std::int64_t h = tile[1] * h_cells + i % h_cells;
     if (d >= layout.extents.d || h >= layout.extents.h) continue;
     rows.first[static_cast<std::size_t>(i)] = dst + offset_of(layout, n, d, h, w);

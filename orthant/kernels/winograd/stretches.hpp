@@ -45,7 +45,7 @@ class Stretches {
 
  private:
   [[nodiscard]] std::int64_t rows(std::int64_t where_three) const {
-    return (tiling_.three[0] ? where_three : 1) * (tiling_.three[1] ? where_three : 1);
+    return (tiling_.has_taps(0) ? where_three : 1) * (tiling_.has_taps(1) ? where_three : 1);
   }
   /// The tiles of a stretch whose rows can be read in place.
   struct Inside {

@@ -1,5 +1,7 @@
 #include "orthant/kernels/winograd/tiling.hpp"
 
+#include "orthant/kernels/rounding.hpp"
+
 #include <algorithm>
 #include <numeric>
 
@@ -13,22 +15,19 @@ std::size_t index_of(Dim dim) { return static_cast<std::size_t>(dim) - static_ca
 
 using Triple = std::array<std::int64_t, 3>;
 
-/// Sets what follows from the layouts and the dims with three taps.
+/// Sets what follows from the layouts and the sides.
 void cut_into_tiles(Tiling& tiling) {
   for (const Dim dim : spatial_dims) {
     const std::size_t i = index_of(dim);
-    tiling.tiles[i] = tiling.three[i] ? (tiling.dst.extents[dim] + 1) / 2 : tiling.dst.extents[dim];
+    tiling.tiles[i] = ceil_div(tiling.dst.extents[dim], tiling.sides[i].cells);
   }
-  tiling.maps = transforms(tiling.three[0], tiling.three[1], tiling.three[2]);
+  tiling.maps = *find_transforms(tiling.sides);
 }
 
-Tiling make_tiling(const tensor::Layout& src, const tensor::Layout& dst, const tensor::Window& window,
+Tiling make_tiling(const tensor::Layout& src, const tensor::Layout& dst, const Sides& sides,
                    const tensor::Extent3& pad) {
-  Tiling tiling{.src = src, .dst = dst};
-  for (const Dim dim : spatial_dims) {
-    tiling.three[index_of(dim)] = window.size[dim] == 3;
-    tiling.pad[index_of(dim)] = pad[dim];
-  }
+  Tiling tiling{.src = src, .dst = dst, .sides = sides};
+  for (const Dim dim : spatial_dims) tiling.pad[index_of(dim)] = pad[dim];
   cut_into_tiles(tiling);
   return tiling;
 }
@@ -40,16 +39,9 @@ tensor::Layout planes_of(const tensor::Layout& layout, Dim dim, std::int64_t fir
   return tensor::box_of(layout, box);
 }
 
-int power(int base, const Tiling& tiling) {
-  int result = 1;
-  for (const bool three : tiling.three) result *= three ? base : 1;
-  return result;
-}
-
-/// Strides between the items of a box of `where_three` per dim with three taps.
-Strides dense_strides(const Tiling& tiling, std::int64_t where_three, std::int64_t step) {
-  const std::int64_t h = step * (tiling.three[2] ? where_three : 1);
-  return {.d = h * (tiling.three[1] ? where_three : 1), .h = h, .w = step};
+/// Strides between the items of a dense box.
+Strides dense_strides(std::int64_t h_items, std::int64_t w_items, std::int64_t step) {
+  return {.d = step * w_items * h_items, .h = step * w_items, .w = step};
 }
 
 Strides cell_strides(const tensor::Layout& layout) {
@@ -66,8 +58,8 @@ struct Cells {
 Cells src_cells(const Tiling& tiling, const TileIndex& index) {
   Cells cells{.layout = tiling.src, .n = index.n, .first = {}, .size = {}};
   for (std::size_t i = 0; i < 3; ++i) {
-    cells.first[i] = index.tile[i] * (tiling.three[i] ? 2 : 1) - tiling.pad[i];
-    cells.size[i] = tiling.three[i] ? 4 : 1;
+    cells.first[i] = index.tile[i] * tiling.sides[i].cells - tiling.pad[i];
+    cells.size[i] = tiling.sides[i].points();
   }
   return cells;
 }
@@ -75,7 +67,7 @@ Cells src_cells(const Tiling& tiling, const TileIndex& index) {
 Cells dst_cells(const Tiling& tiling, const TileIndex& index) {
   Cells cells{.layout = tiling.dst, .n = index.n, .first = {}, .size = {}};
   for (std::size_t i = 0; i < 3; ++i) {
-    cells.size[i] = tiling.three[i] ? 2 : 1;
+    cells.size[i] = tiling.sides[i].cells;
     cells.first[i] = index.tile[i] * cells.size[i];
   }
   return cells;
@@ -110,7 +102,7 @@ void point_to(const Cells& cells, Float* buffer, Float* outside, Float** pointer
 /// Calls visit(cells, tile, count) for tiles side by side in w whose cells all lie inside, and for each other tile.
 template <class CellsOf, class Visit>
 void for_each_stretch(const Tiling& tiling, const Block& block, CellsOf cells_of, Visit visit) {
-  const std::int64_t step = tiling.three[2] ? 2 : 1;
+  const std::int64_t step = tiling.sides[2].cells;
   for (std::int64_t tile = 0; tile < block.tiles;) {
     const TileIndex index = tiling.tile_index(block.first + tile);
     const Cells cells = cells_of(tiling, index);
@@ -138,7 +130,7 @@ void map_to_points(const Tiling& tiling, Map map, CellsOf cells_of, const Block&
          .out_strides = tiling.point_strides(points.point_step),
          .channels = points.channels,
          .boxes = count,
-         .in_next = cells.layout.strides.w * (tiling.three[2] ? 2 : 1),
+         .in_next = cells.layout.strides.w * tiling.sides[2].cells,
          .out_next = points.tile_step});
   });
 }
@@ -149,7 +141,7 @@ SubTiling plane_tiling(const SubTiling& whole, Dim dim, std::int64_t dst, std::i
   SubTiling plane{.tiling = whole.tiling, .points = {}};
   plane.tiling.dst = planes_of(whole.tiling.dst, dim, dst, 1);
   plane.tiling.src = planes_of(whole.tiling.src, dim, src, 1);
-  plane.tiling.three[index_of(dim)] = false;
+  plane.tiling.sides[index_of(dim)] = one_cell;
   plane.tiling.pad[index_of(dim)] = 0;
   cut_into_tiles(plane.tiling);
   const Strides steps = whole.tiling.point_strides(1);
@@ -186,12 +178,14 @@ void cut_off_planes(SubTiling& part, Dim dim, std::vector<SubTiling>& planes) {
 
 }  // namespace
 
-int Tiling::points() const { return power(4, *this); }
-int Tiling::cells() const { return power(2, *this); }
-int Tiling::taps() const { return power(3, *this); }
+int Tiling::points() const { return sides[0].points() * sides[1].points() * sides[2].points(); }
+int Tiling::cells() const { return sides[0].cells * sides[1].cells * sides[2].cells; }
+int Tiling::taps() const { return sides[0].taps * sides[1].taps * sides[2].taps; }
 
-Strides Tiling::point_strides(std::int64_t step) const { return dense_strides(*this, 4, step); }
-Strides Tiling::tap_strides(std::int64_t step) const { return dense_strides(*this, 3, step); }
+Strides Tiling::point_strides(std::int64_t step) const {
+  return dense_strides(sides[1].points(), sides[2].points(), step);
+}
+Strides Tiling::tap_strides(std::int64_t step) const { return dense_strides(sides[1].taps, sides[2].taps, step); }
 
 TileIndex Tiling::tile_index(std::int64_t tile) const {
   TileIndex index;
@@ -203,18 +197,30 @@ TileIndex Tiling::tile_index(std::int64_t tile) const {
   return index;
 }
 
-Tiling forward_tiling(const model::ConvTask& task) {
-  return make_tiling(task.src, task.dst, task.window, task.window.pad_lo);
+Sides sides_of(const tensor::Window& window, TileSize size) {
+  Sides sides;
+  for (const Dim dim : spatial_dims) {
+    const std::int64_t taps = window.size[dim];
+    const bool large = size == TileSize::large && dim != Dim::d;
+    Side& side = sides[index_of(dim)];
+    if (taps == 3) side = large ? four_of_three : two_of_three;
+    if (taps == 5 && large) side = two_of_five;
+  }
+  return sides;
 }
 
-Tiling backward_data_tiling(const model::ConvTask& task) {
+Tiling forward_tiling(const model::ConvTask& task, TileSize size) {
+  return make_tiling(task.src, task.dst, sides_of(task.window, size), task.window.pad_lo);
+}
+
+Tiling backward_data_tiling(const model::ConvTask& task, TileSize size) {
   tensor::Extent3 pad;
   for (const Dim dim : spatial_dims) pad[dim] = task.window.size[dim] - 1 - task.window.pad_lo[dim];
-  return make_tiling(task.dst, task.src, task.window, pad);
+  return make_tiling(task.dst, task.src, sides_of(task.window, size), pad);
 }
 
-Tiling correlation_tiling(const model::ConvTask& task) {
-  return task.pass == model::Pass::forward ? forward_tiling(task) : backward_data_tiling(task);
+Tiling correlation_tiling(const model::ConvTask& task, TileSize size) {
+  return task.pass == model::Pass::forward ? forward_tiling(task, size) : backward_data_tiling(task, size);
 }
 
 std::vector<SubTiling> cut_off_planes(const Tiling& tiling) {
@@ -224,7 +230,7 @@ std::vector<SubTiling> cut_off_planes(const Tiling& tiling) {
   std::vector<SubTiling> planes;
   const bool several_dims = tiling.points() > 4;  // else nothing would be left to map in a plane
   for (const Dim dim : spatial_dims) {
-    if (several_dims && tiling.three[index_of(dim)]) cut_off_planes(most, dim, planes);
+    if (several_dims && tiling.sides[index_of(dim)] == two_of_three) cut_off_planes(most, dim, planes);
   }
   planes.insert(planes.begin(), std::move(most));
   return planes;
@@ -242,7 +248,7 @@ void diff_to_points(const Tiling& tiling, const Block& block, const float* diff,
 
 void points_to_dst(const Tiling& tiling, const Block& block, const Points<const float>& points, float* dst,
                    const Finish& finish) {
-  std::array<float*, 8> pointers{};
+  std::array<float*, max_cells> pointers{};
   for_each_stretch(tiling, block, dst_cells, [&](const Cells& cells, std::int64_t tile, std::int64_t count) {
     const bool clipped = !inside(cells);
     if (clipped) point_to(cells, dst, finish.outside, pointers.data());

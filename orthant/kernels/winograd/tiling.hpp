@@ -8,7 +8,8 @@
 
 namespace orthant::kernels::winograd {
 
-inline constexpr int max_points = 64;  ///< 4 per dim with three taps
+inline constexpr int max_points = 144;  ///< 4 x 6 x 6
+inline constexpr int max_cells = 32;    ///< 2 x 4 x 4
 
 /// The offset of channel 0 of a cell.
 inline std::int64_t offset_of(const tensor::Layout& layout, std::int64_t n, std::int64_t d, std::int64_t h,
@@ -23,17 +24,22 @@ struct TileIndex {
   std::array<std::int64_t, 3> tile{};  ///< d, h, w
 };
 
-/// A stride-1 convolution cut into tiles: each is 2 cells of dst (and 4 of src) in the dims with three taps, else 1.
+/// Small tiles have two cells of dst in the dims with three taps. Large ones have, in h and w, six points: four cells
+/// of three taps or two of five.
+enum class TileSize { small, large };
+
+/// A stride-1 convolution cut into tiles.
 struct Tiling {
   tensor::Layout src, dst;
-  std::array<bool, 3> three{};          ///< d, h, w
+  Sides sides{};                        ///< d, h, w
   std::array<std::int64_t, 3> pad{};    ///< src cell of tap 0 for dst cell 0 is -pad
   std::array<std::int64_t, 3> tiles{};  ///< per dim
   Transforms maps;
   [[nodiscard]] std::int64_t count() const { return src.extents.n * tiles[0] * tiles[1] * tiles[2]; }
   [[nodiscard]] TileIndex tile_index(std::int64_t tile) const;
-  [[nodiscard]] int points() const;  ///< 4 ^ (dims with three taps)
-  [[nodiscard]] int cells() const;   ///< dst cells of a tile
+  [[nodiscard]] bool has_taps(std::size_t dim) const { return sides[dim].taps > 1; }
+  [[nodiscard]] int points() const;  ///< cells of src that a tile reads
+  [[nodiscard]] int cells() const;   ///< cells of dst of a tile
   [[nodiscard]] int taps() const;
   /// Strides between points or taps that are `step` apart, w fastest.
   [[nodiscard]] Strides point_strides(std::int64_t step) const;
@@ -41,10 +47,13 @@ struct Tiling {
 };
 
 /// `src` and `dst` of the convolution to run; backward_data swaps them and mirrors the padding.
-Tiling forward_tiling(const model::ConvTask& task);
-Tiling backward_data_tiling(const model::ConvTask& task);
+Tiling forward_tiling(const model::ConvTask& task, TileSize size);
+Tiling backward_data_tiling(const model::ConvTask& task, TileSize size);
 /// The one of these that belongs to the task's pass.
-Tiling correlation_tiling(const model::ConvTask& task);
+Tiling correlation_tiling(const model::ConvTask& task, TileSize size);
+
+/// How tiles of this size cover a window. There may be no maps for it.
+Sides sides_of(const tensor::Window& window, TileSize size);
 
 /// The tiling of a part of dst. Weights are transformed once, for the whole; `points` says which of the whole tiling's
 /// points are those of the part.
@@ -53,7 +62,7 @@ struct SubTiling {
   std::vector<int> points;
 };
 
-/// The first and the last plane of dst across a dim with three taps become parts of their own if only one of their taps
+/// The first and the last plane of dst across a dim of two_of_three become parts of their own if only one of their taps
 /// lies inside src and the rest has fewer tiles without them: such a plane needs a quarter of the points. The gradients
 /// that a rank computes for its neighbours' cells are such planes.
 std::vector<SubTiling> cut_off_planes(const Tiling& tiling);

@@ -17,11 +17,18 @@ namespace {
 
 constexpr std::int64_t transposed_rows = 64;  // reduction channels that are transposed at a time
 
+/// Input and output channels whose points are in cache together.
+std::int64_t most_channels_at_a_time(Kind kind, int points) {
+  if (kind == Kind::staged) return getenv("K_STAGED") ? atoi(getenv("K_STAGED")) : 512;
+  if (getenv("K_LARGE") && kind == Kind::large) return atoi(getenv("K_LARGE"));
+  return points > 36 ? 128 : 256;
+}
+
 /// Transforms all blocks of the weights, for convolutions that come after it.
 class PrepareWeights final : public Primitive {
  public:
-  PrepareWeights(const model::ConvTask& task, int threads)
-      : weights_(task, correlation_tiling(task)),
+  PrepareWeights(const model::ConvTask& task, Kind kind, int threads)
+      : weights_(task, kind, correlation_tiling(task, tile_size(kind))),
         threads_(threads),
         thread_at_(scratch_.per_thread(weights_.thread_floats(), threads)) {}
 
@@ -49,7 +56,7 @@ class PrepareWeights final : public Primitive {
 
 }  // namespace
 
-TransformedWeights::TransformedWeights(const model::ConvTask& task, const Tiling& tiling)
+TransformedWeights::TransformedWeights(const model::ConvTask& task, Kind kind, const Tiling& tiling)
     : tiling_(tiling),
       mirrored_(task.pass == model::Pass::backward_data),
       groups_(task.groups),
@@ -57,7 +64,7 @@ TransformedWeights::TransformedWeights(const model::ConvTask& task, const Tiling
       out_(tiling.dst.extents.c / groups_),
       points_(tiling.points()) {
   const direct::Tiles tiles = direct::correlation_tiles();
-  const std::int64_t most_channels = points_ == max_points ? 128 : 256;
+  const std::int64_t most_channels = most_channels_at_a_time(kind, points_);
   lanes_ = tiles.lanes;
   panel_ = lanes_ * (tiles.rows[3] >= 6 ? 4 : 2);
   padded_out_ = round_up(out_, lanes_);
@@ -74,9 +81,9 @@ std::int64_t TransformedWeights::thread_floats() const {
 }
 
 std::string TransformedWeights::form() const {
-  return fmt::format("winograd{} groups {} in {} out {} three taps in {}{}{} panels of {} blocks of {} lanes {}",
-                     mirrored_ ? " mirrored" : "", groups_, in_, out_, tiling_.three[0] ? "d" : "",
-                     tiling_.three[1] ? "h" : "", tiling_.three[2] ? "w" : "", panel_, most_out_, lanes_);
+  return fmt::format("winograd{} of {} points groups {} in {} out {} taps in {}{}{} panels of {} blocks of {} lanes {}",
+                     mirrored_ ? " mirrored" : "", points_, groups_, in_, out_, tiling_.has_taps(0) ? "d" : "",
+                     tiling_.has_taps(1) ? "h" : "", tiling_.has_taps(2) ? "w" : "", panel_, most_out_, lanes_);
 }
 
 /// `weights` is [group][tap][in][out] of the task: those of backward_data are transposed on the way, and their taps
@@ -125,15 +132,15 @@ void TransformedWeights::transpose(const float* weights, std::int64_t channels, 
   }
 }
 
-PreparedWeights prepared_weights(const model::ConvTask& task) {
+PreparedWeights prepared_weights(const model::ConvTask& task, Kind kind) {
   // Weights of at most four channels are transformed in less time than a step of its own would take to start.
-  if (applies_narrow(task)) return {};
-  const TransformedWeights weights(task, correlation_tiling(task));
+  if (kind == Kind::small && applies_narrow(task)) return {};
+  const TransformedWeights weights(task, kind, correlation_tiling(task, tile_size(kind)));
   return {.bytes = weights.floats() * static_cast<std::int64_t>(sizeof(float)), .form = weights.form()};
 }
 
-std::unique_ptr<Primitive> make_prepare_weights(const model::ConvTask& task, int threads) {
-  return std::make_unique<PrepareWeights>(task, threads);
+std::unique_ptr<Primitive> make_prepare_weights(const model::ConvTask& task, Kind kind, int threads) {
+  return std::make_unique<PrepareWeights>(task, kind, threads);
 }
 
 }  // namespace orthant::kernels::winograd

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "orthant/kernels/conv.hpp"
 #include "orthant/kernels/winograd/tiling.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ struct Outputs {
 /// each as [group][point][panel][in][lanes of the panel].
 class TransformedWeights {
  public:
-  TransformedWeights(const model::ConvTask& task, const Tiling& tiling);
+  TransformedWeights(const model::ConvTask& task, Kind kind, const Tiling& tiling);
 
   [[nodiscard]] std::int64_t lanes() const { return lanes_; }
   [[nodiscard]] std::int64_t panel() const { return panel_; }            ///< outputs that are side by side

@@ -9,19 +9,35 @@
 #include "orthant/kernels/direct/tail_inl.hpp"
 #include "orthant/kernels/winograd/lines_inl.hpp"
 
+#include <algorithm>
 #include <array>
+
+#ifndef ORTHANT_KERNELS_WINOGRAD_TRANSFORMS_TABLE
+#define ORTHANT_KERNELS_WINOGRAD_TRANSFORMS_TABLE
+namespace orthant::kernels::winograd {
+namespace {
+
+struct Entry {
+  Sides sides;
+  Transforms maps;
+};
+using Table = std::array<Entry, 10>;
+
+}  // namespace
+}  // namespace orthant::kernels::winograd
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace orthant::kernels::winograd::HWY_NAMESPACE {
 
-/// Where cell i of a box of H x W cells per depth lies.
+/// Where a cell of a box of H x W cells per depth lies.
 template <class Float>
 struct Strided {
   Float* base;
   Strides steps;
   template <int h_cells, int w_cells>
-  HWY_INLINE Float* at(int i) const {
-    return base + i / (h_cells * w_cells) * steps.d + i / w_cells % h_cells * steps.h + i % w_cells * steps.w;
+  HWY_INLINE Float* at(int d, int h, int w) const {
+    return base + d * steps.d + h * steps.h + w * steps.w;
   }
 };
 
@@ -30,8 +46,8 @@ struct Listed {
   Float* const* cells;
   std::int64_t offset;
   template <int h_cells, int w_cells>
-  HWY_INLINE Float* at(int i) const {
-    return cells[i] + offset;
+  HWY_INLINE Float* at(int d, int h, int w) const {
+    return cells[(d * h_cells + h) * w_cells + w] + offset;
   }
 };
 
@@ -47,6 +63,18 @@ struct Finish {
   }
 };
 
+/// Calls map_box or map_large_box with load(d, h, w) and store(d, h, w, value).
+template <class D, class H, class W, class Load, class Store>
+HWY_INLINE void map_cells(Load load, Store store) {
+  if constexpr (H::in <= 4 && H::out <= 4) {
+    map_box<D, H, W>([&](int i) HWY_ATTR { return load(i / (H::in * W::in), i / W::in % H::in, i % W::in); },
+                     [&](int j, Vector value)
+                         HWY_ATTR { store(j / (H::out * W::out), j / W::out % H::out, j % W::out, value); });
+  } else {
+    map_large_box<D, H, W>(load, store);
+  }
+}
+
 /// All channels of one box; in(c) and out(c) find its cells from channel c on.
 template <class D, class H, class W, bool to_dst, bool stream, class In, class Out>
 HWY_INLINE void map_channels(const MapCall& call, In in, Out out) {
@@ -58,9 +86,10 @@ HWY_INLINE void map_channels(const MapCall& call, In in, Out out) {
     const Vector bias = to_dst && call.bias != nullptr ? hn::LoadU(tag, call.bias + c) : hn::Zero(tag);
     const auto from = in(c);
     const auto to = out(c);
-    map_box<D, H, W>([&](int i) HWY_ATTR { return hn::LoadU(tag, from.template at<H::in, W::in>(i)); },
-                     [&](int j, Vector value) HWY_ATTR {
-                       float* const cell = to.template at<H::out, W::out>(j);
+    map_cells<D, H, W>([&](int d, int h, int w)
+                         HWY_ATTR { return hn::LoadU(tag, from.template at<H::in, W::in>(d, h, w)); },
+                     [&](int d, int h, int w, Vector value) HWY_ATTR {
+                       float* const cell = to.template at<H::out, W::out>(d, h, w);
                        stream ? hn::Stream(finish(value, bias), tag, cell) : hn::StoreU(finish(value, bias), tag, cell);
                      });
   }
@@ -69,9 +98,10 @@ HWY_INLINE void map_channels(const MapCall& call, In in, Out out) {
   const Vector bias = to_dst && call.bias != nullptr ? tail.load(call.bias + c) : hn::Zero(tag);
   const auto from = in(c);
   const auto to = out(c);
-  map_box<D, H, W>([&](int i) HWY_ATTR { return tail.load(from.template at<H::in, W::in>(i)); },
-                   [&](int j, Vector value)
-                       HWY_ATTR { tail.store(finish(value, bias), to.template at<H::out, W::out>(j)); });
+  map_cells<D, H, W>(
+      [&](int d, int h, int w) HWY_ATTR { return tail.load(from.template at<H::in, W::in>(d, h, w)); },
+      [&](int d, int h, int w, Vector value)
+          HWY_ATTR { tail.store(finish(value, bias), to.template at<H::out, W::out>(d, h, w)); });
 }
 
 template <class D, class H, class W, bool to_dst, bool stream>
@@ -127,26 +157,22 @@ void map(const MapCall& call) {
   map_boxes<D, H, W, to_dst, false>(call);
 }
 
-template <bool D, bool H, bool W>
-Transforms make() {
-  return {.src_to_points = &map<If<D, SrcLine>, If<H, SrcLine>, If<W, SrcLine>, Clipped::in>,
-          .weights_to_points = &map<If<D, WeightsLine>, If<H, WeightsLine>, If<W, WeightsLine>>,
-          .points_to_dst = &map<If<D, DstLine>, If<H, DstLine>, If<W, DstLine>, Clipped::out>,
-          .diff_to_points = &map<If<D, DiffLine>, If<H, DiffLine>, If<W, DiffLine>, Clipped::in>,
-          .points_to_weights = &map<If<D, DiffWeightsLine>, If<H, DiffWeightsLine>, If<W, DiffWeightsLine>>};
+template <class D, class H, class W>
+Entry entry() {
+  return {.sides = {D::side, H::side, W::side},
+          .maps = {.src_to_points = &map<typename D::Src, typename H::Src, typename W::Src, Clipped::in>,
+                   .weights_to_points = &map<typename D::Weights, typename H::Weights, typename W::Weights>,
+                   .points_to_dst = &map<typename D::Dst, typename H::Dst, typename W::Dst, Clipped::out>,
+                   .diff_to_points = &map<typename D::Diff, typename H::Diff, typename W::Diff, Clipped::in>,
+                   .points_to_weights =
+                       &map<typename D::DiffWeights, typename H::DiffWeights, typename W::DiffWeights>}};
 }
 
-using Table = std::array<Transforms, 8>;
-
 Table make_table() {
-  return {Transforms{},
-          make<false, false, true>(),
-          make<false, true, false>(),
-          make<false, true, true>(),
-          make<true, false, false>(),
-          make<true, false, true>(),
-          make<true, true, false>(),
-          make<true, true, true>()};
+  return {entry<One, One, Two>(),   entry<One, Two, One>(),   entry<One, Two, Two>(),
+          entry<Two, One, One>(),   entry<Two, One, Two>(),   entry<Two, Two, One>(),
+          entry<Two, Two, Two>(),   entry<One, Four, Four>(), entry<Two, Four, Four>(),
+          entry<One, Five, Five>()};
 }
 
 }  // namespace orthant::kernels::winograd::HWY_NAMESPACE
@@ -157,9 +183,10 @@ namespace orthant::kernels::winograd {
 
 HWY_EXPORT(make_table);
 
-Transforms transforms(bool three_d, bool three_h, bool three_w) {
-  const std::array<Transforms, 8> table = HWY_DYNAMIC_DISPATCH(make_table)();
-  return table[(three_d ? 4U : 0U) + (three_h ? 2U : 0U) + (three_w ? 1U : 0U)];
+const Transforms* find_transforms(const Sides& sides) {
+  static const Table table = HWY_DYNAMIC_DISPATCH(make_table)();
+  const auto found = std::find_if(table.begin(), table.end(), [&](const Entry& one) { return one.sides == sides; });
+  return found == table.end() ? nullptr : &found->maps;
 }
 
 }  // namespace orthant::kernels::winograd

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace orthant::kernels::winograd {
@@ -28,17 +29,29 @@ struct MapCall {
 
 using Map = void (*)(const MapCall&);
 
-/// The maps of F(2,3) and F(3,2) in the dims where the window has three taps (4 points), identity in the others (1
-/// point). All constants are powers of two.
+/// How a dim is tiled: a tile has so many cells of dst, each of so many taps. F(cells, taps) multiplies once per point.
+struct Side {
+  int cells = 1, taps = 1;
+  [[nodiscard]] int points() const { return cells + taps - 1; }
+  bool operator==(const Side&) const = default;
+};
+inline constexpr Side one_cell{};
+inline constexpr Side two_of_three{.cells = 2, .taps = 3};   ///< F(2,3): all constants are powers of two
+inline constexpr Side four_of_three{.cells = 4, .taps = 3};  ///< F(4,3), and F(2,5): the points are not whole numbers
+inline constexpr Side two_of_five{.cells = 2, .taps = 5};
+using Sides = std::array<Side, 3>;  ///< d, h, w
+
+/// The maps of a tile, per dim those of its side.
 struct Transforms {
-  Map src_to_points = nullptr;      ///< 4 cells -> 4 points: a patch of src
-  Map weights_to_points = nullptr;  ///< 3 taps -> 4 points
-  Map points_to_dst = nullptr;      ///< 4 points -> 2 cells
-  Map diff_to_points = nullptr;     ///< 2 cells -> 4 points: a tile of diff_dst
-  Map points_to_weights = nullptr;  ///< 4 points -> 3 taps
+  Map src_to_points = nullptr;      ///< a patch of src: as many cells as points
+  Map weights_to_points = nullptr;  ///< taps -> points
+  Map points_to_dst = nullptr;      ///< points -> cells
+  Map diff_to_points = nullptr;     ///< a tile of diff_dst: cells -> points
+  Map points_to_weights = nullptr;  ///< points -> taps
 };
 
-/// `three` says per dim whether the window has three taps there; at least one must.
-Transforms transforms(bool three_d, bool three_h, bool three_w);
+/// Null for sides that have no maps: there are those of one or two_of_three in any dim, and of four_of_three or
+/// two_of_five in both h and w.
+const Transforms* find_transforms(const Sides& sides);
 
 }  // namespace orthant::kernels::winograd

@@ -66,8 +66,8 @@ WeightBlock choose_block(std::int64_t in, std::int64_t out, std::int64_t points,
 /// point and summed over all tiles, then transformed to taps once.
 class WeightGradient final : public Primitive {
  public:
-  WeightGradient(const model::ConvTask& task, int threads);
-  [[nodiscard]] std::string name() const override { return "orthant:winograd:" + simd_target(); }
+  WeightGradient(const model::ConvTask& task, Kind kind, int threads);
+  [[nodiscard]] std::string name() const override { return name_of(kind_, tiling_) + simd_target(); }
   [[nodiscard]] std::int64_t scratch_bytes() const override { return scratch_.bytes(); }
   void execute(const Context& context, std::span<void* const> arguments, void* scratch) override;
 
@@ -96,6 +96,7 @@ class WeightGradient final : public Primitive {
   void add_slots(const Item& block, std::int64_t tap, const float* slots, std::int64_t count,
                  float* diff_weights) const;
 
+  Kind kind_;
   Tiling tiling_;
   int threads_;
   bool accumulate_;
@@ -116,8 +117,9 @@ class WeightGradient final : public Primitive {
   std::int64_t weights_at_, in_points_at_, out_points_at_, zeros_at_, slots_at_;
 };
 
-WeightGradient::WeightGradient(const model::ConvTask& task, int threads)
-    : tiling_(forward_tiling(task)),
+WeightGradient::WeightGradient(const model::ConvTask& task, Kind kind, int threads)
+    : kind_(kind),
+      tiling_(forward_tiling(task, tile_size(kind))),
       threads_(threads),
       accumulate_(task.accumulate),
       groups_(task.groups),
@@ -306,8 +308,8 @@ void WeightGradient::execute(const Context& context, std::span<void* const> argu
 
 }  // namespace
 
-std::unique_ptr<Primitive> make_weight_gradient(const model::ConvTask& task, int threads) {
-  return std::make_unique<WeightGradient>(task, threads);
+std::unique_ptr<Primitive> make_weight_gradient(const model::ConvTask& task, Kind kind, int threads) {
+  return std::make_unique<WeightGradient>(task, kind, threads);
 }
 
 }  // namespace orthant::kernels::winograd
