@@ -43,10 +43,17 @@ struct Node {
 /// A network: ops in an order in which each comes after what it reads; the first is the Input, the last the output.
 struct Graph {
   std::string name;
-  int spatial_count = 3;  ///< 2: depth is 1 everywhere and files leave it out
+  int spatial_count = 3;  ///< 2: depth is 1 everywhere and files leave it out; 1: so is height
   std::vector<Node> nodes;
   Loss loss;
+  /// Where a network has several outputs: their names. The last node is the one that was chosen, and layers that only
+  /// others need are left out; these are their parameters.
+  std::vector<std::string> outputs{};
+  std::vector<std::string> left_out{};
 };
+
+/// The network's name, and which output was chosen if it has several: "net, output side of out, side".
+std::string title_of(const Graph& graph);
 
 /// Builds a graph op by op, inferring and checking shapes; errors name the node.
 class GraphBuilder {
@@ -63,8 +70,13 @@ class GraphBuilder {
 
   /// Checks the loss against the output and returns the graph.
   Graph finish(Loss loss);
+  /// The same of a network with several outputs, any of its layers, of which one is chosen: layers that it does not
+  /// depend on are left out.
+  Graph finish(Loss loss, std::vector<std::string> outputs, const std::string& chosen);
 
  private:
+  void keep_only(const std::string& output);
+
   Graph graph_;
   std::unordered_set<std::string> names_;
 };
@@ -81,7 +93,7 @@ struct Parameter {
   std::string name;  ///< PyTorch's: "<node>.weight", ".bias", ".running_mean", ".running_var"
   int node = 0;
   Role role = Role::weight;
-  std::vector<std::int64_t> extents;  ///< as PyTorch has them, e.g. O I D H W; 2-D networks without D
+  std::vector<std::int64_t> extents;  ///< as PyTorch has them, e.g. O I D H W; 2-D networks without D, 1-D without D H
   bool trainable = true;              ///< false for running statistics
 };
 
