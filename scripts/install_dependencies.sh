@@ -4,7 +4,7 @@
 set -euo pipefail
 
 build=(g++ cmake ninja-build make pkg-config libdnnl-dev libhwy-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev
-  libcli11-dev libgtest-dev libopenmpi-dev openmpi-bin libhdf5-dev libfftw3-dev zlib1g-dev libglpk-dev)
+  libcli11-dev libgtest-dev libopenmpi-dev openmpi-bin libhdf5-dev libfftw3-dev zlib1g-dev libglpk-dev libprotobuf-dev)
 # iproute2 makes the hosts of scripts/cluster.sh. Without OpenBLAS, torch computes in double on the reference BLAS, six times slower.
 test=(python3 python3-numpy python3-h5py python3-torch libopenblas0-pthread clang-format iproute2)
 lint=(clang-tidy)

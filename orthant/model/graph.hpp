@@ -2,6 +2,8 @@
 
 #include "orthant/model/ops.hpp"
 
+#include <functional>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -32,12 +34,34 @@ struct Loss {
 /// True if the target is class indices (n x d x h x w), false if it has the output's shape.
 bool takes_labels(const Loss& loss);
 
+/// A tensor of numbers that belongs to a node.
+struct Parameter {
+  enum class Role { weight, bias, norm_weight, norm_bias, running_mean, running_var };
+  std::string name;  ///< PyTorch's: "<node>.weight", ".bias", ".running_mean", ".running_var"
+  int node = 0;
+  Role role = Role::weight;
+  std::vector<std::int64_t> extents;  ///< as PyTorch has them, e.g. O I D H W; 2-D networks without D, 1-D without D H
+  bool trainable = true;              ///< false for running statistics
+};
+
+/// A parameter as the file has it that the network came from.
+struct Stored {
+  Parameter::Role role = Parameter::Role::weight;
+  std::string name;                         ///< in the file
+  std::vector<std::int64_t> extents;        ///< in the file
+  std::vector<std::int64_t> view, strides;  ///< item i of the parameter, as an index into `view`, lies at these strides
+  bool constant = false;                    ///< it belongs to the network itself: files of weights do not have it
+  /// Reads the starting values, in the order of the parameter; empty if it has none.
+  std::function<void(std::span<float>)> fill{};
+};
+
 /// One op with the nodes it reads (indices into Graph::nodes, all smaller than its own).
 struct Node {
   std::string name;  ///< unique; PyTorch's module path, so "<name>.weight" is the parameter's name
   Op op;
   std::vector<int> srcs;
   tensor::Shape shape;  ///< global shape of dst, n included
+  std::vector<Stored> stored{};  ///< of those of its parameters that a file has otherwise, or starts
 };
 
 /// A network: ops in an order in which each comes after what it reads; the first is the Input, the last the output.
@@ -50,6 +74,7 @@ struct Graph {
   /// others need are left out; these are their parameters.
   std::vector<std::string> outputs{};
   std::vector<std::string> left_out{};
+  std::vector<std::string> remarks{};  ///< what its reader left out or chose, for the user
 };
 
 /// The network's name, and which output was chosen if it has several: "net, output side of out, side".
@@ -86,16 +111,6 @@ tensor::Shape infer_shape(const Op& op, const std::vector<tensor::Shape>& srcs);
 
 /// The shape of the target as the loss wants it: the output's, or n x 1 x d x h x w for labels.
 tensor::Shape target_shape(const Graph& graph);
-
-/// A tensor of numbers that belongs to a node.
-struct Parameter {
-  enum class Role { weight, bias, norm_weight, norm_bias, running_mean, running_var };
-  std::string name;  ///< PyTorch's: "<node>.weight", ".bias", ".running_mean", ".running_var"
-  int node = 0;
-  Role role = Role::weight;
-  std::vector<std::int64_t> extents;  ///< as PyTorch has them, e.g. O I D H W; 2-D networks without D, 1-D without D H
-  bool trainable = true;              ///< false for running statistics
-};
 
 /// Those of one node.
 std::vector<Parameter> node_parameters(const Graph& graph, int node);

@@ -2,6 +2,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/nearest.hpp"
+#include "orthant/model/onnx/load.hpp"
 #include "orthant/model/printable.hpp"
 #include "orthant/model/yaml.hpp"
 
@@ -58,9 +59,10 @@ Graph load_network(const std::string& name_or_path, const NetworkOptions& option
   check_mini_batch(options.mini_batch);
   if (const ZooEntry* entry = find_in_zoo(name_or_path)) return load_from_zoo(*entry, options);
   if (is_yaml(name_or_path)) return load_file(name_or_path, options);
+  if (name_or_path.ends_with(".onnx")) return onnx::load(name_or_path, options);
   std::vector<std::string> known;
   for (const ZooEntry& entry : zoo_entries()) known.push_back(entry.name);
-  fail(Exit::usage, "no network '{}' (a file must end in .yaml or .yml){}", printable(name_or_path),
+  fail(Exit::usage, "no network '{}' (a file must end in .yaml, .yml or .onnx){}", printable(name_or_path),
        base::suggestion(name_or_path, known));
 }
 

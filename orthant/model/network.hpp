@@ -14,7 +14,7 @@ struct NetworkOptions {
   SettingValues settings = {};
 };
 
-/// A zoo name, or a path that ends in .yaml or .yml. Throws Error: unknown names (with the nearest), missing files,
+/// A zoo name, or a path that ends in .yaml, .yml or .onnx. Throws Error: unknown names (with the nearest), missing files,
 /// files and inputs that make no network.
 Graph load_network(const std::string& name_or_path, const NetworkOptions& options);
 

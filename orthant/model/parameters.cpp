@@ -1,5 +1,6 @@
 #include "orthant/base/checked.hpp"
 #include "orthant/model/graph.hpp"
+#include "orthant/model/stored.hpp"
 
 namespace orthant::model {
 namespace {
@@ -17,6 +18,7 @@ struct Collector {
 
   void put(const char* suffix, Role role, Extents extents, bool trainable = true) const {
     found.push_back({graph.nodes[index].name + suffix, index, role, std::move(extents), trainable});
+    if (const Stored* stored = stored_of(graph, found.back())) found.back().name = stored->name;
   }
 
   [[nodiscard]] Extents with_taps(std::int64_t first, std::int64_t second, const tensor::Extent3& size) const {

@@ -6,6 +6,7 @@
 #include "orthant/data/formats/npy.hpp"
 #include "orthant/data/formats/safetensors.hpp"
 #include "orthant/engine/parameter_order.hpp"
+#include "orthant/model/stored.hpp"
 #include "orthant/plan/share.hpp"
 #include "orthant/train/numbers.hpp"
 #include "orthant/train/speakers.hpp"
@@ -36,6 +37,7 @@ void check_names(const data::formats::SafetensorsFile& file, const schedule::Sch
   std::vector<std::string> missing;
   std::vector<std::string> extra;
   for (const auto& entry : schedule.parameters) {
+    if (!model::is_in_files(graph, entry.parameter)) continue;
     if (!file.tensors().contains(entry.parameter.name)) missing.push_back(entry.parameter.name);
   }
   for (const auto& tensor : file.tensors()) {
@@ -166,6 +168,16 @@ void collect_parameter(const engine::Session& session, const schedule::Parameter
   }
 }
 
+/// Collective. The same in the order that files have, on rank 0.
+void collect_stored(const engine::Session& session, const schedule::ParameterBuffers& entry, int buffer,
+                    std::span<float> into) {
+  const model::Stored* stored = model::stored_of(session.graph(), entry.parameter);
+  if (stored == nullptr) return collect_parameter(session, entry, buffer, into);
+  std::vector<float> items(into.size());
+  collect_parameter(session, entry, buffer, items);
+  model::to_stored(*stored, items, into);
+}
+
 /// Collective. Rank 0 writes the parameters that `buffer_of` gives a buffer on some rank, then `others`.
 template <class Wanted, class BufferOf>
 void save_parameters(const engine::Session& session, const std::string& path, Wanted wanted, BufferOf buffer_of,
@@ -173,13 +185,13 @@ void save_parameters(const engine::Session& session, const std::string& path, Wa
                      const std::map<std::string, std::string>& metadata) {
   std::vector<data::formats::TensorSource> tensors;
   for (const auto& entry : session.schedule().parameters) {
-    if (!wanted(entry.parameter)) continue;
+    if (!wanted(entry.parameter) || !model::is_in_files(session.graph(), entry.parameter)) continue;
     if (session.comm().rank() != 0) {
       collect_parameter(session, entry, buffer_of(entry), {});
       continue;
     }
-    tensors.push_back({entry.parameter.name, entry.parameter.extents,
-                       [&](std::span<float> into) { collect_parameter(session, entry, buffer_of(entry), into); }});
+    tensors.push_back({entry.parameter.name, model::file_extents(session.graph(), entry.parameter),
+                       [&](std::span<float> into) { collect_stored(session, entry, buffer_of(entry), into); }});
   }
   if (session.comm().rank() != 0) return;
   for (data::formats::TensorSource& other : others) tensors.push_back(std::move(other));
@@ -193,16 +205,31 @@ void load_weights(engine::Session& session, const std::string& path) {
   const data::formats::SafetensorsFile file(path);
   check_names(file, session.schedule(), graph);
   std::vector<float> values;
+  std::vector<float> stored_values;
   for (const auto& parameter : session.schedule().parameters) {
     const std::string& name = parameter.parameter.name;
+    const model::Stored* stored = model::stored_of(graph, parameter.parameter);
+    const auto items = static_cast<std::size_t>(model::count(parameter.parameter));
+    if (!model::is_in_files(graph, parameter.parameter)) {
+      if (parameter.value < 0) continue;
+      values.resize(items);
+      stored->fill(values);
+      session.set_parameter(parameter, values);
+      continue;
+    }
     const std::vector<std::int64_t>& extents = file.tensors().at(name).extents;
-    if (extents != parameter.parameter.extents) {
+    const std::vector<std::int64_t> wanted = model::file_extents(graph, parameter.parameter);
+    if (extents != wanted) {
       fail(Exit::bad_data, "'{}': tensor '{}' has shape {}, but {} wants {}", path, name,
-           data::formats::extents_text(extents), graph.name, data::formats::extents_text(parameter.parameter.extents));
+           data::formats::extents_text(extents), graph.name, data::formats::extents_text(wanted));
     }
     if (parameter.value < 0) continue;
-    values.resize(static_cast<std::size_t>(model::count(parameter.parameter)));
+    values.resize(items);
     file.read(name, values);
+    if (stored != nullptr) {
+      stored_values.assign(values.begin(), values.end());
+      model::from_stored(*stored, stored_values, values);
+    }
     session.set_parameter(parameter, values);
   }
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "orthant/base/input_file.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -7,27 +9,7 @@
 
 namespace orthant::data::io {
 
-/// A regular file open for reading.
-class InputFile {
- public:
-  /// Throws Error if the file is missing (66) or is not a regular file that can be read (74).
-  explicit InputFile(std::string path);
-  InputFile(InputFile&& other) noexcept;
-  InputFile& operator=(InputFile&&) = delete;
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-  ~InputFile();
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
-  /// Fills `into` from `offset` on; throws Error (74) if the file ends earlier.
-  void read(std::int64_t offset, std::span<std::byte> into) const;
-
- private:
-  std::string path_;
-  int descriptor_ = -1;
-  std::int64_t bytes_ = 0;
-};
+using base::InputFile;
 
 /// A file that appears under its name only once it is complete: commit() syncs it and renames it into place.
 class OutputFile {
