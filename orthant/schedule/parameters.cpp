@@ -144,6 +144,7 @@ void Parameters::zero_gradients(int node) {
 void Parameters::reduce(int unit) {
   for (int b = 0; b < static_cast<int>(schedule_.buckets.size()); ++b) {
     if (at(fillings_, b).last_unit != unit) continue;
+    clear_gaps(b);
     const Bucket& bucket = at(schedule_.buckets, b);
     if (bucket.holders.size() == 1) {
       if (options_.update) update(bucket, {});
@@ -155,6 +156,25 @@ void Parameters::reduce(int unit) {
     start_reduction(b);
     finish_reductions(1);
   }
+}
+
+/// The padding between the gradients of a bucket is summed and used for updates with them: it must not be what other
+/// tensors have left in the same memory, which may not even be finite.
+void Parameters::clear_gaps(int index) {
+  const Bucket bucket = at(schedule_.buckets, index);
+  const auto clear = [&](std::int64_t begin, std::int64_t end) {
+    if (begin == end) return;
+    const int gap = emitter_.add_piece(bucket.name + ".gap", bucket.gradient, begin * float_bytes,
+                                       (end - begin) * float_bytes);
+    emitter_.emit(emitter_.node(), "clear_gap", model::FillTask{.dst = items_of(gap, {0, end - begin}).layout}, {gap});
+  };
+  std::int64_t end = 0;
+  for (const Filling::Member& member : at(fillings_, index).members) {
+    clear(end, member.first_item);
+    const ParameterBuffers& entry = at(schedule_.parameters, member.parameter);
+    end = member.first_item + plan::count(entry.parameter, entry.shard);
+  }
+  clear(end, bucket.items);
 }
 
 void Parameters::start_reduction(int index) {

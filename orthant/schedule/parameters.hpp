@@ -53,6 +53,7 @@ class Parameters {
   void finish_reductions(std::size_t in_flight);
   void release_gradients(std::size_t count);
   void update(const Bucket& bucket, const std::vector<Piece>& arrived);
+  void clear_gaps(int bucket);
   void start_reduction(int index);
   void start_spreading(int index);
   [[nodiscard]] bool reads_in_place() const;

@@ -74,24 +74,6 @@ class Walk {
       const Buffer& buffer = buffer_of(schedule_, i);
       if (buffer.inside < 0 && buffer.persistent && !made.contains(i)) written(i).add(tensor::Range{0, buffer.bytes});
     }
-    for (const Bucket& bucket : schedule_.buckets) fill_gaps(bucket);
-  }
-
-  /// The padding between the parameters of a bucket is sent and updated with them, but its values do not matter.
-  void fill_gaps(const Bucket& bucket) {
-    std::vector<tensor::Range> pieces;
-    for (const ParameterBuffers& entry : schedule_.parameters) {
-      if (entry.gradient < 0 || root_of(schedule_, entry.gradient) != bucket.gradient) continue;
-      const Buffer& piece = buffer_of(schedule_, entry.gradient);
-      pieces.push_back({piece.offset_bytes, piece.offset_bytes + piece.bytes});
-    }
-    std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.lo < b.lo; });
-    std::int64_t end = 0;
-    for (const tensor::Range& piece : pieces) {
-      written(bucket.gradient).add(tensor::Range{end, piece.lo});
-      end = piece.hi;
-    }
-    written(bucket.gradient).add(tensor::Range{end, buffer_of(schedule_, bucket.gradient).bytes});
   }
 
   void check_read(int root, const ByteSet& bytes, const std::string& what) {
