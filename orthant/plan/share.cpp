@@ -145,22 +145,25 @@ Range NodeCut::read_along(std::size_t source, Dim dim, int coordinate) const {
       traits_.reads);
 }
 
-std::vector<Range> NodeCut::channels_read(std::size_t source, int coordinate) const {
-  std::vector<Range> channels;
-  if (traits_.contraction) {
-    ChannelCut cut = channel_cut(coordinate);
-    if (!is_empty(cut.filters)) channels = std::move(cut.channels);
-  } else {
+tensor::RangeList NodeCut::channels_read(std::size_t source, int coordinate) const {
+  if (!traits_.contraction) {
     const Range range = computed(Dim::c, coordinate);
-    if (!is_empty(range))
-      channels.push_back(std::visit(
-          [&](const auto& map) {
-            return ChannelReading{range, *graph_, node(), source}(map);
-          },
-          traits_.reads));
+    if (is_empty(range)) return {};
+    const Range read = std::visit(
+        [&](const auto& map) {
+          return ChannelReading{range, *graph_, node(), source}(map);
+        },
+        traits_.reads);
+    return is_empty(read) ? tensor::RangeList() : tensor::RangeList(read);
   }
-  std::erase_if(channels, [](const Range& range) { return is_empty(range); });
-  return channels;
+  if (traits_.contraction->groups == 1 && channel_parts_ == 1) {
+    if (is_empty(tensor::block(dst_, Dim::c, coordinate)) || src(0).c == 0) return {};
+    return Range{0, src(0).c};
+  }
+  ChannelCut cut = channel_cut(coordinate);
+  if (is_empty(cut.filters)) return {};
+  std::erase_if(cut.channels, [](const Range& range) { return is_empty(range); });
+  return cut.channels;
 }
 
 tensor::Demand NodeCut::reading(std::size_t source) const {
@@ -190,7 +193,7 @@ tensor::Demand NodeCut::computing() const {
           .channels =
               [this](int coordinate) {
                 const Range range = computed(Dim::c, coordinate);
-                return is_empty(range) ? std::vector<Range>{} : std::vector<Range>{range};
+                return is_empty(range) ? tensor::RangeList() : tensor::RangeList(range);
               }};
 }
 
