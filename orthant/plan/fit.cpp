@@ -14,20 +14,20 @@ using tensor::Dim;
 
 constexpr std::int64_t thinnest = 2;
 
-/// True if a box of dst reads no cell of the source.
+/// True if a range of dst along a spatial dim reads no cell of the source.
 struct ReadsNothing {
-  const tensor::Box& box;
+  Dim dim;
+  const tensor::Range& range;
   const tensor::Shape& src;
   const tensor::Shape& dst;
 
   bool operator()(const model::UnderWindow& map) const {
-    return tensor::is_empty(tensor::cells_read(map.window, box, src, dst));
+    const tensor::Range read = tensor::cells_read(map.window, dim, range, src, dst);
+    return read.lo >= read.hi;
   }
   bool operator()(const model::AlongAxes& map) const {
-    return std::any_of(tensor::spatial_dims.begin(), tensor::spatial_dims.end(), [&](Dim dim) {
-      const tensor::Range read = tensor::cells_of(model::rule_of(map, dim), box[dim], src[dim], dst[dim]);
-      return read.lo >= read.hi;
-    });
+    const tensor::Range read = tensor::cells_of(model::rule_of(map, dim), range, src[dim], dst[dim]);
+    return read.lo >= read.hi;
   }
   template <base::OneOf<model::NoSource, model::SameCells, model::UnderTransposedWindow, model::WholeSpace,
                         model::BroadcastCells, model::ShuffledChannels, model::CellBlocks, model::ConcatenatedChannels, model::FlattenedChannels>
@@ -74,16 +74,14 @@ std::int64_t groups_of(const model::Op& op) {
 
 int padding_part(const model::Graph& graph, int node, Dim dim, int parts) {
   const model::Node& here = graph.nodes[static_cast<std::size_t>(node)];
+  // A part with all cells of space sees some.
+  if (here.srcs.empty() || parts == 1 || dim == Dim::n || dim == Dim::c) return -1;
   const model::OpTraits traits = model::traits_of(here.op);
-  if (here.srcs.empty()) return -1;
   const tensor::Shape& src = graph.nodes[static_cast<std::size_t>(here.srcs.front())].shape;
-  // Whatever the part, all of space is there unless space is cut.
-  const bool cuts_space = dim != Dim::n && dim != Dim::c;
-  for (int part = 0; part < (cuts_space ? parts : 1); ++part) {
-    tensor::Box box = tensor::whole(here.shape);
-    box.set(dim,
-            {tensor::block_begin(here.shape[dim], parts, part), tensor::block_begin(here.shape[dim], parts, part + 1)});
-    if (!tensor::is_empty(box) && std::visit(ReadsNothing{box, src, here.shape}, traits.reads)) return part;
+  for (int part = 0; part < parts; ++part) {
+    const tensor::Range range{tensor::block_begin(here.shape[dim], parts, part),
+                              tensor::block_begin(here.shape[dim], parts, part + 1)};
+    if (range.lo < range.hi && std::visit(ReadsNothing{dim, range, src, here.shape}, traits.reads)) return part;
   }
   return -1;
 }

@@ -54,18 +54,33 @@ struct SpatialReading {
 };
 
 /// What is read of a source's channels for a range of dst's.
+/// Those of the ranges that are not empty; ranges that follow each other are one.
+tensor::RangeList joined(const std::vector<Range>& ranges) {
+  std::vector<Range> result;
+  for (const Range& range : ranges) {
+    if (is_empty(range)) continue;
+    if (!result.empty() && result.back().hi == range.lo) {
+      result.back().hi = range.hi;
+    } else {
+      result.push_back(range);
+    }
+  }
+  return result;
+}
+
 struct ChannelReading {
   Range range;
   const model::Graph& graph;
   const model::Node& node;
   std::size_t source;
 
-  [[nodiscard]] std::vector<Range> ranges(const model::ShuffledChannels& map) const {
-    return model::channels_of(map, range, node.shape.c);
+  [[nodiscard]] tensor::RangeList ranges(const model::ShuffledChannels& map) const {
+    return joined(model::channels_of(map, range, node.shape.c));
   }
   template <class Map>
-  [[nodiscard]] std::vector<Range> ranges(const Map& map) const {
-    return {(*this)(map)};
+  [[nodiscard]] tensor::RangeList ranges(const Map& map) const {
+    const Range read = (*this)(map);
+    return is_empty(read) ? tensor::RangeList() : tensor::RangeList(read);
   }
 
   [[nodiscard]] const tensor::Shape& src(std::size_t i) const {
@@ -99,19 +114,6 @@ struct ChannelReading {
     return range;
   }
 };
-
-/// Ranges that follow each other are one.
-std::vector<Range> joined(const std::vector<Range>& ranges) {
-  std::vector<Range> result;
-  for (const Range& range : ranges) {
-    if (!result.empty() && result.back().hi == range.lo) {
-      result.back().hi = range.hi;
-    } else {
-      result.push_back(range);
-    }
-  }
-  return result;
-}
 
 std::int64_t length(const std::vector<Range>& ranges) {
   std::int64_t sum = 0;
@@ -177,22 +179,24 @@ Range NodeCut::read_along(std::size_t source, Dim dim, int coordinate) const {
       traits_.reads);
 }
 
-std::vector<Range> NodeCut::channels_read(std::size_t source, int coordinate) const {
-  std::vector<Range> channels;
-  if (traits_.contraction) {
-    ChannelCut cut = channel_cut(coordinate);
-    if (!is_empty(cut.filters)) channels = std::move(cut.channels);
-  } else {
+tensor::RangeList NodeCut::channels_read(std::size_t source, int coordinate) const {
+  if (!traits_.contraction) {
     const Range range = computed(Dim::c, coordinate);
-    if (!is_empty(range))
-      channels = std::visit(
-          [&](const auto& map) {
-            return ChannelReading{range, *graph_, node(), source}.ranges(map);
-          },
-          traits_.reads);
+    if (is_empty(range)) return {};
+    return std::visit(
+        [&](const auto& map) {
+          return ChannelReading{range, *graph_, node(), source}.ranges(map);
+        },
+        traits_.reads);
   }
-  std::erase_if(channels, [](const Range& range) { return is_empty(range); });
-  return joined(channels);
+  if (traits_.contraction->groups == 1 && channel_parts_ == 1) {
+    if (is_empty(tensor::block(dst_, Dim::c, coordinate)) || src(0).c == 0) return {};
+    return Range{0, src(0).c};
+  }
+  ChannelCut cut = channel_cut(coordinate);
+  if (is_empty(cut.filters)) return {};
+  std::erase_if(cut.channels, [](const Range& range) { return is_empty(range); });
+  return cut.channels;
 }
 
 tensor::Demand NodeCut::reading(std::size_t source) const {
@@ -222,7 +226,7 @@ tensor::Demand NodeCut::computing() const {
           .channels =
               [this](int coordinate) {
                 const Range range = computed(Dim::c, coordinate);
-                return is_empty(range) ? std::vector<Range>{} : std::vector<Range>{range};
+                return is_empty(range) ? tensor::RangeList() : tensor::RangeList(range);
               }};
 }
 

@@ -46,7 +46,7 @@ class NodeCut {
   [[nodiscard]] tensor::Demand summing() const;
   [[nodiscard]] tensor::Range computed(tensor::Dim dim, int coordinate) const;
   [[nodiscard]] tensor::Range read_along(std::size_t source, tensor::Dim dim, int coordinate) const;
-  [[nodiscard]] std::vector<tensor::Range> channels_read(std::size_t source, int coordinate) const;
+  [[nodiscard]] tensor::RangeList channels_read(std::size_t source, int coordinate) const;
 
   const model::Graph* graph_;
   int node_;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 namespace orthant::schedule {
 namespace {
@@ -18,7 +17,7 @@ std::int64_t length(const Range& range) { return std::max<std::int64_t>(range.hi
 /// What a rank owns and wants of a tensor along one dim, in cells.
 struct Overlap {
   std::int64_t owned = 0, wanted = 0, common = 0, both = 0;
-  auto operator<=>(const Overlap&) const = default;
+  bool operator==(const Overlap&) const = default;
 };
 
 Overlap overlap_of(const Range& owned, const Range& wanted) {
@@ -26,15 +25,6 @@ Overlap overlap_of(const Range& owned, const Range& wanted) {
           .wanted = length(wanted),
           .common = length({std::max(owned.lo, wanted.lo), std::min(owned.hi, wanted.hi)}),
           .both = std::max(owned.hi, wanted.hi) - std::min(owned.lo, wanted.lo)};
-}
-
-/// The coordinates whose blocks are of all sorts that there are: samples are read as they are cut, so that the first
-/// and the last part of them are enough.
-std::vector<int> telling_coordinates(Dim dim, int parts) {
-  if (dim == Dim::n) return parts > 1 ? std::vector<int>{0, parts - 1} : std::vector<int>{0};
-  std::vector<int> all(static_cast<std::size_t>(parts));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
 }
 
 Range around(const Range& a, const Range& b) {
@@ -108,15 +98,21 @@ bool Analysis::fits_in_place(const Geometry& geometry, const Unit& unit, std::si
   std::array<std::vector<Overlap>, tensor::all_dims.size()> sorts;
   for (const Dim dim : tensor::all_dims) {
     std::vector<Overlap>& list = sorts[static_cast<std::size_t>(dim)];
-    for (const int i : telling_coordinates(dim, grid[dim])) {
-      const Range owned = tensor::block(boxes.held, dim, i);
-      const std::vector<Range> wanted =
-          dim == Dim::c ? boxes.wanted.channels(i) : std::vector<Range>{boxes.wanted.along(dim, i)};
-      if (wanted.size() > 1) return false;
-      if (!wanted.empty() && length(wanted.front()) > 0) list.push_back(overlap_of(owned, wanted.front()));
+    // Samples are read as they are cut, so that the first and the last part of them are of all sorts that there are.
+    const int step = dim == Dim::n ? std::max(1, grid.n - 1) : 1;
+    for (int i = 0; i < grid[dim]; i += step) {
+      Range wanted;
+      if (dim == Dim::c) {
+        const tensor::RangeList channels = boxes.wanted.channels(i);
+        if (channels.size() > 1) return false;
+        if (!channels.empty()) wanted = channels.front();
+      } else {
+        wanted = boxes.wanted.along(dim, i);
+      }
+      if (length(wanted) == 0) continue;
+      const Overlap overlap = overlap_of(tensor::block(boxes.held, dim, i), wanted);
+      if (std::find(list.begin(), list.end(), overlap) == list.end()) list.push_back(overlap);
     }
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
   }
   const auto& [ns, cs, ds, hs, ws] = sorts;
   for (const Overlap& n : ns) {
@@ -191,7 +187,7 @@ tensor::Redistribution Analysis::filling(const Geometry& geometry, int node) {
   };
   const auto channels = [&geometry, node](int coordinate) {
     const Range all = channels_in_place(geometry, node, coordinate);
-    return length(all) > 0 ? std::vector<Range>{all} : std::vector<Range>{};
+    return length(all) > 0 ? tensor::RangeList(all) : tensor::RangeList();
   };
   return {.held = held,
           .wanted = {.grid = held.grid, .first_rank = held.first_rank, .along = along, .channels = channels}};

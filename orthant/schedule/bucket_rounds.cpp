@@ -19,8 +19,8 @@ class Builder {
   [[nodiscard]] const Levels& levels() const { return exchange_.levels; }
   [[nodiscard]] int place() const { return levels().inside_place; }
   [[nodiscard]] int owner() const { return levels().across_place; }
-  [[nodiscard]] int peer(int owner) const { return levels().across[static_cast<std::size_t>(owner)]; }
-  [[nodiscard]] int machine_count() const { return static_cast<int>(levels().across.size()); }
+  [[nodiscard]] int peer(int owner) const { return levels().across[owner]; }
+  [[nodiscard]] int machine_count() const { return levels().across.size(); }
   [[nodiscard]] Form across_form() const { return exchange_.form.of(machine_count()); }
 
   /// The items of `size` consecutive owners in this rank's region.
@@ -53,7 +53,7 @@ class Builder {
     const Range own = items(owner(), 1);
     const bool reduces = operation == Collective::Operation::reduce_scatter;
     Collective collective{.operation = operation,
-                          .ranks = levels().across,
+                          .ranks = levels().across.to_list(),
                           .src = in_bucket(reduces ? region(place()) : own),
                           .dst = reduces ? stage(bytes_of(own)) : in_bucket(region(place())),
                           .count = own.hi - own.lo};
@@ -99,13 +99,13 @@ class Builder {
 /// Every active member of a machine gets the items of its region from all members.
 void reduce_inside(Builder& builder, const BucketExchange& exchange) {
   const Levels& levels = exchange.levels;
-  const int count = static_cast<int>(levels.inside.size());
+  const int count = levels.inside.size();
   if (count == 1) return;
   builder.begin_round();
   std::size_t other = 0;
   for (int i = 0; i < count; ++i) {
     if (i == builder.place()) continue;
-    const int peer = levels.inside[static_cast<std::size_t>(i)];
+    const int peer = levels.inside[i];
     if (i < levels.active) builder.send(peer, builder.region(i), exchange.inside);
     if (levels.is_active() && exchange.inside == Transport::in_place)
       builder.read_in_place(peer, builder.region(builder.place()), exchange.kept[other]);
@@ -117,12 +117,12 @@ void reduce_inside(Builder& builder, const BucketExchange& exchange) {
 
 void spread_inside(Builder& builder, const BucketExchange& exchange) {
   const Levels& levels = exchange.levels;
-  const int count = static_cast<int>(levels.inside.size());
+  const int count = levels.inside.size();
   if (count == 1) return;
   builder.begin_round();
   for (int i = 0; i < count; ++i) {
     if (i == builder.place()) continue;
-    const int peer = levels.inside[static_cast<std::size_t>(i)];
+    const int peer = levels.inside[i];
     if (levels.is_active()) builder.send(peer, builder.region(builder.place()), exchange.inside);
     if (i < levels.active) builder.receive(peer, builder.region(i), exchange.inside);
   }

@@ -47,9 +47,9 @@ struct Marks {
   Hash& at(Dim dim, int coordinate) { return of[static_cast<std::size_t>(dim)][static_cast<std::size_t>(coordinate)]; }
 };
 
-std::vector<Range> wanted_along(const tensor::Demand& demand, Dim dim, int coordinate) {
+tensor::RangeList wanted_along(const tensor::Demand& demand, Dim dim, int coordinate) {
   if (dim == Dim::c) return demand.channels(coordinate);
-  return {demand.along(dim, coordinate)};
+  return demand.along(dim, coordinate);
 }
 
 /// How what a part of one side has along a dim meets the parts of the other side. `self` is the part of the same rank

@@ -12,15 +12,6 @@ using tensor::Box;
 
 constexpr std::int64_t double_bytes = sizeof(double);
 
-bool is_contiguous(const Value& value) { return tensor::is_dense(value.layout); }
-
-Message message_of(int peer, const Value& value) {
-  return {.peer = peer,
-          .buffer = value.buffer,
-          .offset_bytes = value.layout.offset * float_bytes,
-          .bytes = base::checked_mul(tensor::volume(value.box), float_bytes)};
-}
-
 std::vector<int> buffers_of(const Exchange& exchange) {
   std::vector<int> buffers;
   const auto add = [&](int buffer) {
@@ -39,26 +30,12 @@ std::vector<int> buffers_of(const Exchange& exchange) {
   return buffers;
 }
 
-std::size_t count_if_not_contiguous(const PeerValues& values) {
-  return static_cast<std::size_t>(
-      std::count_if(values.begin(), values.end(), [](const auto& one) { return !is_contiguous(one.second); }));
+Parcels parcels_of(const Value& value, const std::vector<tensor::Move>& moves) {
+  return {.tensors = {&value, 1}, .moves = moves};
 }
 
-/// The parts of a value that go to others, or come from them.
-PeerValues parts_of(const Value& value, const std::vector<tensor::Move>& moves) {
-  PeerValues parts;
-  parts.reserve(moves.size());
-  for (const tensor::Move& move : moves) parts.emplace_back(move.peer, part_of(value, move.box));
-  return parts;
-}
-
-/// The same of a tensor of several boxes.
-PeerValues parts_of(const Tensor& tensor, const std::vector<tensor::Move>& moves) {
-  PeerValues parts;
-  parts.reserve(moves.size());
-  for (const tensor::Move& move : moves)
-    parts.emplace_back(move.peer, part_of(at(tensor.boxes, move.wanted), move.box));
-  return parts;
+Parcels parcels_of(const Tensor& tensor, const std::vector<tensor::Move>& moves) {
+  return {.tensors = tensor.boxes, .moves = moves};
 }
 
 std::int64_t total_volume(const std::vector<tensor::Move>& moves) {
@@ -66,21 +43,6 @@ std::int64_t total_volume(const std::vector<tensor::Move>& moves) {
   for (const tensor::Move& move : moves) sum += tensor::volume(move.box);
   return sum;
 }
-
-/// Dense copies of boxes, one after the other in a buffer.
-class Staging {
- public:
-  Value next(const Box& box) {
-    Value value{.buffer = -1, .box = box, .layout = tensor::channels_last(tensor::extents_of(box))};
-    value.layout.offset = items_;
-    items_ = base::checked_add(items_, tensor::volume(box));
-    return value;
-  }
-  [[nodiscard]] std::int64_t bytes() const { return base::checked_mul(items_, float_bytes); }
-
- private:
-  std::int64_t items_ = 0;
-};
 
 }  // namespace
 
@@ -90,56 +52,32 @@ const Levels& Exchanges::levels(const tensor::RankGroup& group) {
   return entry->second;
 }
 
-Pending Exchanges::start(const std::string& name, Kind kind, const PeerValues& sends, const PeerValues& receives,
+Pending Exchanges::start(const std::string& name, Kind kind, const Parcels& sends, const Parcels& receives,
                          bool accumulate) {
-  if (sends.empty() && receives.empty()) {
+  if (sends.moves.empty() && receives.moves.empty()) {
     ++tag_;
     return {};
   }
-  Round round;
+  const int packed = static_cast<int>(schedule_.buffers.size());
+  Packing out = pack(sends, Way::out, packed);
+  if (!out.copies.empty()) {
+    emitter_.add_buffer(name + ".packed", out.bytes);
+    emitter_.emit(emitter_.node(), "pack", model::CopyPiecesTask{.pieces = std::move(out.copies)},
+                  {sends.tensors.front().buffer, packed});
+  }
   Pending pending;
-
-  Staging packed;
-  const int packed_buffer = static_cast<int>(schedule_.buffers.size());
-  model::CopyPiecesTask packing;
-  packing.pieces.reserve(count_if_not_contiguous(sends));
-  round.sends.reserve(sends.size());
-  for (const auto& [peer, value] : sends) {
-    Value from = value;
-    if (!is_contiguous(value)) {
-      from = packed.next(value.box);
-      from.buffer = packed_buffer;
-      packing.pieces.push_back({.src = value.layout, .dst = from.layout});
-    }
-    round.sends.push_back(message_of(peer, from));
+  const int arrived = static_cast<int>(schedule_.buffers.size());
+  Packing in = pack(receives, Way::in, arrived, accumulate);
+  if (!in.copies.empty()) {
+    emitter_.add_buffer(name + ".arrived", in.bytes);
+    pending.after.push_back(
+        emitter_.make_step(emitter_.node(), accumulate ? "add_arrived" : "unpack",
+                           model::CopyPiecesTask{.accumulate = accumulate, .pieces = std::move(in.copies)},
+                           {arrived, receives.tensors.front().buffer}));
   }
-  if (!packing.pieces.empty()) {
-    emitter_.add_buffer(name + ".packed", packed.bytes());
-    emitter_.emit(emitter_.node(), "pack", std::move(packing), {sends.front().second.buffer, packed_buffer});
-  }
-
-  Staging arrived;
-  const int arrived_buffer = static_cast<int>(schedule_.buffers.size());
-  model::CopyPiecesTask unpacking{.accumulate = accumulate};
-  unpacking.pieces.reserve(accumulate ? receives.size() : count_if_not_contiguous(receives));
-  round.receives.reserve(receives.size());
-  for (const auto& [peer, value] : receives) {
-    Value place = value;
-    if (accumulate || !is_contiguous(value)) {
-      place = arrived.next(value.box);
-      place.buffer = arrived_buffer;
-      unpacking.pieces.push_back({.src = place.layout, .dst = value.layout});
-    }
-    round.receives.push_back(message_of(peer, place));
-  }
-  if (!unpacking.pieces.empty()) {
-    emitter_.add_buffer(name + ".arrived", arrived.bytes());
-    pending.after.push_back(emitter_.make_step(emitter_.node(), accumulate ? "add_arrived" : "unpack",
-                                               std::move(unpacking), {arrived_buffer, receives.front().second.buffer}));
-  }
-
-  std::vector<Round> rounds;
-  rounds.push_back(std::move(round));
+  std::vector<Round> rounds(1);
+  rounds.front().sends = std::move(out.messages);
+  rounds.front().receives = std::move(in.messages);
   pending.exchange = start(name, kind, std::move(rounds));
   return pending;
 }
@@ -218,7 +156,7 @@ Tensor Exchanges::collect(const std::string& name, Kind kind, const Value& own, 
     finish(gather(name, kind, *group, own, result.boxes.front()));
     return result;
   }
-  finish(start(name, kind, parts_of(own, moves.sends), parts_of(result, moves.receives)));
+  finish(start(name, kind, parcels_of(own, moves.sends), parcels_of(result, moves.receives)));
   return result;
 }
 
@@ -244,13 +182,13 @@ Returning Exchanges::give_back(const std::string& name, Kind kind, const Tensor&
       }
     }
   }
-  result.pending = start(name, kind, parts_of(gradient, moves.receives), parts_of(result.own, moves.sends), true);
+  result.pending = start(name, kind, parcels_of(gradient, moves.receives), parcels_of(result.own, moves.sends), true);
   return result;
 }
 
 Pending Exchanges::fill(const std::string& name, Kind kind, const NodeValue& value, const Route& route) {
   if (route.group) return gather(name, kind, *route.group, value.own, value.stored);
-  return start(name, kind, parts_of(value.own, route.moves.sends), parts_of(value.stored, route.moves.receives));
+  return start(name, kind, parcels_of(value.own, route.moves.sends), parcels_of(value.stored, route.moves.receives));
 }
 
 Sums Exchanges::prepare_sums(const std::string& name, std::int64_t count, const tensor::RankGroup& group) {

@@ -3,6 +3,7 @@
 #include "orthant/schedule/emitter.hpp"
 #include "orthant/schedule/gather_rounds.hpp"
 #include "orthant/schedule/levels.hpp"
+#include "orthant/schedule/parcels.hpp"
 #include "orthant/tensor/moves.hpp"
 
 #include <map>
@@ -11,9 +12,6 @@
 #include <vector>
 
 namespace orthant::schedule {
-
-/// What goes to or comes from a rank.
-using PeerValues = std::vector<std::pair<int, Value>>;
 
 /// An exchange that was started: the steps that remain to be done when its messages are there.
 struct Pending {
@@ -68,7 +66,7 @@ class Exchanges {
   /// Packs what is not contiguous and emits the start. What arrives where memory is not contiguous, or is to be added
   /// to what is there, goes through a buffer of its own: finish() takes it from there. All that is sent lies in one
   /// buffer, and so does what is received.
-  Pending start(const std::string& name, Kind kind, const PeerValues& sends, const PeerValues& receives,
+  Pending start(const std::string& name, Kind kind, const Parcels& sends, const Parcels& receives,
                 bool accumulate = false);
   /// The next tag is its tag.
   int start(const std::string& name, Kind kind, std::vector<Round> rounds);

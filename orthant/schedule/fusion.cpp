@@ -29,11 +29,12 @@ bool same_cut(const Graph& graph, const plan::Plan& plan, int a, int b) {
   const plan::NodePlan& first = plan.nodes[static_cast<std::size_t>(a)];
   const plan::NodePlan& second = plan.nodes[static_cast<std::size_t>(b)];
   if (first.grid != second.grid || first.first_rank != second.first_rank || first.stage != second.stage) return false;
+  const std::int64_t channels = graph.nodes[static_cast<std::size_t>(a)].shape.c;
+  if (first.grid.c == 1) return channels == graph.nodes[static_cast<std::size_t>(b)].shape.c;
+  const tensor::Distribution one = plan::distribution(plan, graph, a);
+  const tensor::Distribution other = plan::distribution(plan, graph, b);
   for (int part = 0; part < first.grid.c; ++part) {
-    if (tensor::block(plan::distribution(plan, graph, a), tensor::Dim::c, part) !=
-        tensor::block(plan::distribution(plan, graph, b), tensor::Dim::c, part)) {
-      return false;
-    }
+    if (tensor::block(one, tensor::Dim::c, part) != tensor::block(other, tensor::Dim::c, part)) return false;
   }
   return true;
 }

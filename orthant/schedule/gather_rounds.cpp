@@ -15,7 +15,7 @@ constexpr std::int64_t item_bytes = sizeof(float);
 
 bool wants(const tensor::Demand& demand, Dim dim, int coordinate, const Range& range) {
   if (dim != Dim::c) return demand.along(dim, coordinate) == range;
-  const std::vector<Range> channels = demand.channels(coordinate);
+  const tensor::RangeList channels = demand.channels(coordinate);
   return channels.size() == 1 && channels.front() == range;
 }
 
@@ -56,6 +56,30 @@ std::optional<std::vector<Dim>> kept_dims(const tensor::Redistribution& boxes) {
     kept.push_back(dim);
   }
   return kept;
+}
+
+/// What the members of a rank's group own, in their order. Blocks are found dim by dim.
+std::vector<tensor::Box> owned_boxes(const tensor::Distribution& held, int rank, const std::vector<Dim>& kept) {
+  const tensor::Grid own = tensor::coordinates(held.grid, rank - held.first_rank);
+  std::vector<tensor::Box> boxes(1);
+  for (const Dim dim : tensor::all_dims) {
+    const bool is_kept = std::find(kept.begin(), kept.end(), dim) != kept.end();
+    const int parts = is_kept ? 1 : held.grid[dim];
+    // Every box so far once for each block of this dim, which is faster than those before.
+    const std::size_t before = boxes.size();
+    boxes.resize(before * static_cast<std::size_t>(parts));
+    for (std::size_t i = before; i-- > 0;) {
+      for (int part = parts - 1; part >= 0; --part) {
+        tensor::Box& box = boxes[i * static_cast<std::size_t>(parts) + static_cast<std::size_t>(part)];
+        box = boxes[i];
+        box.set(dim, tensor::block(held, dim, is_kept ? own[dim] : part));
+      }
+    }
+  }
+  for (tensor::Box& box : boxes) {
+    if (tensor::is_empty(box)) box = {};
+  }
+  return boxes;
 }
 
 Message message_of(int peer, const Piece& buffer, const Range& items) {
@@ -115,10 +139,7 @@ std::optional<GatherGroup> gather_group(const tensor::Redistribution& boxes, int
   if (!kept) return {};
   const tensor::RankGroup ranks(boxes.held, rank, *kept);
   if (ranks.size() == 1 || form.of(ranks.size()) == plan::Form::direct) return {};
-  GatherGroup group{.members = ranks.to_list(), .place = ranks.place_of(rank), .boxes = {}};
-  group.boxes.reserve(group.members.size());
-  for (const int member : group.members) group.boxes.push_back(tensor::owned_box(boxes.held, member));
-  return group;
+  return GatherGroup{.members = ranks.to_list(), .place = ranks.place_of(rank), .boxes = owned_boxes(boxes.held, rank, *kept)};
 }
 
 GatherOrder::GatherOrder(const GatherGroup& group) : blocks_(group.members.size()) {

@@ -31,8 +31,8 @@ std::vector<int> members_per_machine(const std::vector<int>& members, const plan
 Levels levels_of(const tensor::RankGroup& group, int rank, const plan::Machines& machines, bool two_levels) {
   Levels levels;
   if (!two_levels || group.size() == 1 || machines == plan::Machines()) {
-    levels.inside = {rank};
-    levels.across = group.to_list();
+    levels.inside = Members(std::vector{rank});
+    levels.across = Members(group);
     levels.across_place = group.place_of(rank);
     levels.machines = group.size();
     return levels;
@@ -50,14 +50,16 @@ Levels levels_of(const tensor::RankGroup& group, int rank, const plan::Machines&
       static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), own) - begins.begin() - 1);
   const std::size_t machine_count = begins.size();
   begins.push_back(members.size());
-  levels.inside.assign(members.begin() + static_cast<std::ptrdiff_t>(begins[machine]),
-                       members.begin() + static_cast<std::ptrdiff_t>(begins[machine + 1]));
+  levels.inside = Members(std::vector(members.begin() + static_cast<std::ptrdiff_t>(begins[machine]),
+                                      members.begin() + static_cast<std::ptrdiff_t>(begins[machine + 1])));
   levels.inside_place = static_cast<int>(own - begins[machine]);
   levels.machines = static_cast<int>(machine_count);
   levels.active = *std::min_element(counts.begin(), counts.end());
   if (!levels.is_active()) return levels;
+  std::vector<int> across;
   for (std::size_t i = 0; i < machine_count; ++i)
-    levels.across.push_back(members[begins[i] + static_cast<std::size_t>(levels.inside_place)]);
+    across.push_back(members[begins[i] + static_cast<std::size_t>(levels.inside_place)]);
+  levels.across = Members(std::move(across));
   levels.across_place = static_cast<int>(machine);
   return levels;
 }

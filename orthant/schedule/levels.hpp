@@ -4,20 +4,41 @@
 #include "orthant/plan/plan.hpp"
 #include "orthant/tensor/rank_group.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace orthant::schedule {
 
+/// Ranks in rising order: a whole group, which is arithmetic, or a list of some.
+class Members {
+ public:
+  Members() = default;
+  explicit Members(const tensor::RankGroup& group) : group_(group), size_(group.size()) {}
+  explicit Members(std::vector<int> ranks) : size_(static_cast<int>(ranks.size())), ranks_(std::move(ranks)) {}
+
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] int operator[](int place) const {
+    return ranks_.empty() ? group_[place] : ranks_[static_cast<std::size_t>(place)];
+  }
+  [[nodiscard]] std::vector<int> to_list() const { return ranks_.empty() ? group_.to_list() : ranks_; }
+
+ private:
+  tensor::RankGroup group_;
+  int size_ = 0;
+  std::vector<int> ranks_;  ///< empty: those of the group
+};
+
 /// The members of a group as one of them sees them. Those of its machine exchange first; then, among all machines,
 /// those that have the same place on theirs.
 struct Levels {
-  std::vector<int> inside;  ///< the members on this rank's machine
+  Members inside;  ///< the members on this rank's machine
   int inside_place = 0;
   /// So many members of every machine, its first ones, take part in what goes between machines: as many as the machine
   /// with the fewest has.
   int active = 1;
   int machines = 1;         ///< that have members
-  std::vector<int> across;  ///< the members of all machines with this rank's place; empty if it is not active
+  Members across;  ///< the members of all machines with this rank's place; empty if it is not active
   int across_place = -1;
 
   [[nodiscard]] bool is_active() const { return inside_place < active; }

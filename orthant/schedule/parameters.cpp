@@ -88,7 +88,7 @@ void Parameters::declare_bucket(int index) {
   bucket.value = emitter_.add_buffer(bucket.name + ".bucket", bytes, true);
   bucket.gradient = emitter_.add_buffer(bucket.name + ".bucket.gradient", bytes, !options_.update);
   bucket.tag = tags_.results(at(fillings_, index).members.front().parameter);
-  if (options_.update && options_.shares_memory && levels.inside.size() > 1) bucket.common = levels.inside;
+  if (options_.update && options_.shares_memory && levels.inside.size() > 1) bucket.common = levels.inside.to_list();
   emitter_.buffer(bucket.value).shared = !bucket.common.empty();
   emitter_.buffer(bucket.gradient).shared = stays(bucket, parts);
   const int states = options_.update ? model::state_count(options_.optimizer) : 0;
@@ -191,7 +191,7 @@ void Parameters::start_reduction(int index) {
   if (emitter_.buffer(bucket.gradient).shared) {
     exchange.inside = Transport::in_place;
     const std::int64_t bytes = (parts.region(0).hi - parts.region(0).lo) * float_bytes;
-    for (std::size_t i = 0; levels.is_active() && i < levels.inside.size(); ++i) {
+    for (int i = 0; levels.is_active() && i < levels.inside.size(); ++i) {
       if (levels.inside[i] == rank_) continue;
       exchange.kept.push_back(emitter_.add_buffer(name + ".kept" + std::to_string(i), bytes));
       emitter_.buffer(exchange.kept.back()).keeper = levels.inside[i];

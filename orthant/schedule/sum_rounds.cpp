@@ -14,14 +14,14 @@ class Builder {
 
   /// `size` members, every `stride`th from `first` on, send theirs to all: each of them adds the same numbers in the
   /// order of members.
-  void exchange(const std::vector<int>& members, int first, int stride, int size, int place) {
+  void exchange(const Members& members, int first, int stride, int size, int place) {
     const int room = open(size, place);
     Round& round = rounds_.emplace_back();
     round.sends.reserve(static_cast<std::size_t>(size) - 1);
     round.receives.reserve(static_cast<std::size_t>(size) - 1);
     for (int i = 0; i < size; ++i) {
       if (i == place) continue;
-      const int peer = members[static_cast<std::size_t>(first + i * stride)];
+      const int peer = members[first + i * stride];
       round.sends.push_back(message(peer, slot(room + place)));
       round.receives.push_back(message(peer, slot(room + i)));
     }
@@ -43,11 +43,11 @@ class Builder {
     rounds_.push_back({.sends = {message(peer, slot(room))}});
   }
 
-  void call_mpi(const std::vector<int>& members) {
+  void call_mpi(const Members& members) {
     const int room = open(1, 0);
     Round round;
     round.collective = Collective{.operation = Collective::Operation::all_reduce,
-                                  .ranks = members,
+                                  .ranks = members.to_list(),
                                   .src = slot(room),
                                   .dst = {},
                                   .count = count_,
@@ -122,9 +122,9 @@ class Builder {
   std::vector<Round> rounds_;
 };
 
-std::vector<int> every(const std::vector<int>& list, int first, int step) {
+std::vector<int> every(const Members& members, int first, int step) {
   std::vector<int> some;
-  for (int i = first; i < static_cast<int>(list.size()); i += step) some.push_back(list[static_cast<std::size_t>(i)]);
+  for (int i = first; i < members.size(); i += step) some.push_back(members[i]);
   return some;
 }
 
@@ -147,7 +147,7 @@ std::vector<int> round_sizes(int smooth, int most) {
 }
 
 /// Doubling over the factors of `smooth` members: after each round the members of a larger block have the same sum.
-void double_up(Builder& builder, const std::vector<int>& members, int place, int smooth) {
+void double_up(Builder& builder, const Members& members, int place, int smooth) {
   int block = 1;
   for (const int factor : round_sizes(smooth, most_messages - builder.messages())) {
     const int digit = place / block % factor;
@@ -167,7 +167,7 @@ SumRounds sum_rounds(const Levels& levels, const plan::GroupForm& form, std::int
   const int inside_parts = adding_part(levels.active, form);
   const bool takes_part = levels.inside_place < inside_parts;
   if (!takes_part) {
-    const int partner = levels.inside[static_cast<std::size_t>(levels.inside_place % inside_parts)];
+    const int partner = levels.inside[levels.inside_place % inside_parts];
     builder.give(partner);
     builder.receive_result(partner);
     return builder.take_all();
@@ -180,7 +180,7 @@ SumRounds sum_rounds(const Levels& levels, const plan::GroupForm& form, std::int
     double_up(builder, levels.inside, levels.inside_place, inside_parts);
   }
 
-  const int machine_count = static_cast<int>(levels.across.size());
+  const int machine_count = levels.across.size();
   const plan::Form across_form = form.of(machine_count);
   if (machine_count > 1 && across_form == plan::Form::direct) {
     builder.exchange(levels.across, 0, 1, machine_count, levels.across_place);
@@ -191,7 +191,7 @@ SumRounds sum_rounds(const Levels& levels, const plan::GroupForm& form, std::int
   } else {
     const int adding = adding_part(machine_count, form);
     if (levels.across_place >= adding) {
-      const int partner = levels.across[static_cast<std::size_t>(levels.across_place % adding)];
+      const int partner = levels.across[levels.across_place % adding];
       builder.give(partner);
       builder.receive_result(partner);
     } else {

@@ -4,24 +4,7 @@
 
 namespace orthant::tensor {
 
-void Box::set(Dim dim, const Range& range) {
-  lo[dim] = range.lo;
-  hi[dim] = range.hi;
-}
-
-// Written out dim by dim: geometry does little else all the time.
-
-Shape extents_of(const Box& box) {
-  const auto& [lo, hi] = box;
-  return {hi.n - lo.n, hi.c - lo.c, hi.d - lo.d, hi.h - lo.h, hi.w - lo.w};
-}
-
 Box whole(const Shape& shape) { return {.lo = {0, 0, 0, 0, 0}, .hi = shape}; }
-
-bool is_empty(const Box& box) {
-  const auto& [lo, hi] = box;
-  return hi.n <= lo.n || hi.c <= lo.c || hi.d <= lo.d || hi.h <= lo.h || hi.w <= lo.w;
-}
 
 std::int64_t volume(const Box& box) { return is_empty(box) ? 0 : volume(extents_of(box)); }
 

@@ -17,13 +17,24 @@ struct Box {
   Shape hi{0, 0, 0, 0, 0};
 
   [[nodiscard]] Range operator[](Dim dim) const { return {lo[dim], hi[dim]}; }
-  void set(Dim dim, const Range& range);
+  void set(Dim dim, const Range& range) {
+    lo[dim] = range.lo;
+    hi[dim] = range.hi;
+  }
   bool operator==(const Box&) const = default;
 };
 
-Shape extents_of(const Box& box);
+// Written out dim by dim: geometry does little else all the time.
+
+inline Shape extents_of(const Box& box) {
+  const auto& [lo, hi] = box;
+  return {hi.n - lo.n, hi.c - lo.c, hi.d - lo.d, hi.h - lo.h, hi.w - lo.w};
+}
 Box whole(const Shape& shape);
-bool is_empty(const Box& box);
+inline bool is_empty(const Box& box) {
+  const auto& [lo, hi] = box;
+  return hi.n <= lo.n || hi.c <= lo.c || hi.d <= lo.d || hi.h <= lo.h || hi.w <= lo.w;
+}
 std::int64_t volume(const Box& box);
 
 /// The intersection; Box{} if it is empty.

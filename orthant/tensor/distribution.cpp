@@ -31,12 +31,11 @@ int index_of(const Grid& grid, const Grid& coordinates) {
   return index;
 }
 
-Range block(const Distribution& distribution, Dim dim, int index) {
+Range cut_block(const Distribution& distribution, Dim dim, int index) {
   const auto& cuts = distribution.cuts[static_cast<std::size_t>(dim)];
   if (!cuts.empty()) return {cuts[static_cast<std::size_t>(index)], cuts[static_cast<std::size_t>(index) + 1]};
   const std::int64_t extent = distribution.global[dim];
   const int count = distribution.grid[dim];
-  if (count == 1) return {0, extent};
   const std::int64_t whole = extent / count;
   const std::int64_t begin = whole * index + std::min<std::int64_t>(index, extent - whole * count);
   return {begin, begin + whole + (index < extent - whole * count ? 1 : 0)};

@@ -55,7 +55,11 @@ struct Distribution {
 };
 
 /// The cells of block `index` along `dim`.
-Range block(const Distribution& distribution, Dim dim, int index);
+Range cut_block(const Distribution& distribution, Dim dim, int index);
+inline Range block(const Distribution& distribution, Dim dim, int index) {
+  if (distribution.grid[dim] == 1) return {0, distribution.global[dim]};  // most are not cut
+  return cut_block(distribution, dim, index);
+}
 /// True if `rank` is one of the ranks that share the tensor (it may still own nothing).
 bool takes_part(const Distribution& distribution, int rank);
 /// The box that `rank` owns; Box{} if its block has no cells, because there are more parts than cells, or if it has no

@@ -28,7 +28,14 @@ bool same_walk(const Layout& layout, const Layout& wanted) {
 
 }  // namespace
 
-Layout channels_last(const Shape& extents) { return packed(extents, {Dim::n, Dim::d, Dim::h, Dim::w, Dim::c}); }
+Layout channels_last(const Shape& extents) {
+  const std::int64_t w = extents.c;
+  const std::int64_t h = base::checked_mul(w, extents.w);
+  const std::int64_t d = base::checked_mul(h, extents.h);
+  const std::int64_t n = base::checked_mul(d, extents.d);
+  base::checked_mul(n, extents.n);
+  return {.extents = extents, .strides = {n, 1, d, h, w}, .offset = 0};
+}
 
 Layout channels_first(const Shape& extents) { return packed(extents, {Dim::n, Dim::c, Dim::d, Dim::h, Dim::w}); }
 
@@ -47,7 +54,12 @@ Layout box_of(const Layout& whole, const Box& part) {
   return result;
 }
 
-bool is_dense(const Layout& layout) { return same_walk(layout, channels_last(layout.extents)); }
+bool is_dense(const Layout& layout) {
+  const auto& [n, c, d, h, w] = layout.extents;
+  const Shape& strides = layout.strides;
+  return (c <= 1 || strides.c == 1) && (w <= 1 || strides.w == c) && (h <= 1 || strides.h == c * w) &&
+         (d <= 1 || strides.d == c * w * h) && (n <= 1 || strides.n == c * w * h * d);
+}
 
 bool is_pixel_list(const Layout& layout) {
   Layout wanted = channels_last(layout.extents);

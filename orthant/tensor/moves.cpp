@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace orthant::tensor {
 namespace {
@@ -15,36 +16,62 @@ Range common(const Range& a, const Range& b) { return {std::max(a.lo, b.lo), std
 /// Cells that a range has in common with the range of a coordinate. In c, `wanted` is the number of the receiver's box.
 struct Crossing {
   int coordinate = 0;
-  Range cells;
   int wanted = 0;
+  Range cells;
 };
-using Crossings = std::vector<Crossing>;
 
-template <class RangeOf>
-void add_crossings(Crossings& list, const Range& range, int count, int wanted, RangeOf range_of) {
-  for_each_crossing(range, count, range_of, [&](int coordinate, const Range& cells) {
-    list.push_back({coordinate, cells, wanted});
-  });
-}
+/// The crossings of all dims, dim by dim in one list.
+class Crossings {
+ public:
+  Crossings() { all_.reserve(16); }
 
-using CrossingsPerDim = std::array<Crossings, all_dims.size()>;
+  /// Those that are added next are of `dim`; dims come in order.
+  void begin(Dim dim) { begins_[static_cast<std::size_t>(dim)] = all_.size(); }
+  void end() { begins_.back() = all_.size(); }
+  void add(const Crossing& crossing) { all_.push_back(crossing); }
+  template <class RangeOf>
+  void add(const Range& range, int count, int wanted, RangeOf range_of) {
+    for_each_crossing(range, count, range_of, [&](int coordinate, const Range& cells) {
+      all_.push_back({.coordinate = coordinate, .wanted = wanted, .cells = cells});
+    });
+  }
+  /// Brings those of one dim into the order of coordinates, with its boxes in theirs.
+  void sort(Dim dim) {
+    std::stable_sort(all_.begin() + static_cast<std::ptrdiff_t>(begins_[static_cast<std::size_t>(dim)]), all_.end(),
+                     [](const Crossing& a, const Crossing& b) { return a.coordinate < b.coordinate; });
+  }
+
+  [[nodiscard]] std::span<const Crossing> of(Dim dim) const {
+    const std::size_t first = begins_[static_cast<std::size_t>(dim)];
+    return {all_.data() + first, begins_[static_cast<std::size_t>(dim) + 1] - first};
+  }
+  [[nodiscard]] std::size_t combinations() const {
+    std::size_t count = 1;
+    for (const Dim dim : all_dims) count *= of(dim).size();
+    return count;
+  }
+
+ private:
+  std::vector<Crossing> all_;
+  std::array<std::size_t, all_dims.size() + 1> begins_{};
+};
 
 /// Calls visit(part, wanted, box) for all combinations of crossings, in the order of parts.
 template <class Visit>
-void for_each_box(const Grid& grid, const CrossingsPerDim& per_dim, Visit visit) {
-  const auto& [ns, cs, ds, hs, ws] = per_dim;
+void for_each_box(const Grid& grid, const Crossings& crossings, Visit visit) {
+  const std::span<const Crossing> cs = crossings.of(Dim::c);
   Box box;
-  for (const Crossing& n : ns) {
+  for (const Crossing& n : crossings.of(Dim::n)) {
     box.lo.n = n.cells.lo, box.hi.n = n.cells.hi;
     for (std::size_t first = 0; first < cs.size();) {
       std::size_t end = first;  // the crossings of one coordinate stand together
       while (end < cs.size() && cs[end].coordinate == cs[first].coordinate) ++end;
-      for (const Crossing& d : ds) {
+      for (const Crossing& d : crossings.of(Dim::d)) {
         box.lo.d = d.cells.lo, box.hi.d = d.cells.hi;
         const int plane = ((n.coordinate * grid.c + cs[first].coordinate) * grid.d + d.coordinate) * grid.h;
-        for (const Crossing& h : hs) {
+        for (const Crossing& h : crossings.of(Dim::h)) {
           box.lo.h = h.cells.lo, box.hi.h = h.cells.hi;
-          for (const Crossing& w : ws) {
+          for (const Crossing& w : crossings.of(Dim::w)) {
             box.lo.w = w.cells.lo, box.hi.w = w.cells.hi;
             const int part = (plane + h.coordinate) * grid.w + w.coordinate;
             for (std::size_t c = first; c < end; ++c) {
@@ -59,54 +86,49 @@ void for_each_box(const Grid& grid, const CrossingsPerDim& per_dim, Visit visit)
   }
 }
 
-std::size_t box_count(const CrossingsPerDim& per_dim) {
-  std::size_t count = 1;
-  for (const Crossings& list : per_dim) count *= list.size();
-  return count;
-}
-
 /// What the holders have of what `rank` wants.
-CrossingsPerDim holders_of(const Redistribution& boxes, int rank) {
+Crossings holders_of(const Redistribution& boxes, int rank) {
   const Demand& wanted = boxes.wanted;
   const Grid at = coordinates(wanted.grid, rank - wanted.first_rank);
-  CrossingsPerDim per_dim;
+  Crossings crossings;
   for (const Dim dim : all_dims) {
-    Crossings& list = per_dim[static_cast<std::size_t>(dim)];
+    crossings.begin(dim);
     const auto held = [&](int i) { return block(boxes.held, dim, i); };
     if (dim != Dim::c) {
-      add_crossings(list, wanted.along(dim, at[dim]), boxes.held.grid[dim], 0, held);
+      crossings.add(wanted.along(dim, at[dim]), boxes.held.grid[dim], 0, held);
       continue;
     }
-    const std::vector<Range> channels = wanted.channels(at.c);
+    const RangeList channels = wanted.channels(at.c);
     for (std::size_t i = 0; i < channels.size(); ++i)
-      add_crossings(list, channels[i], boxes.held.grid.c, static_cast<int>(i), held);
-    std::stable_sort(list.begin(), list.end(),
-                     [](const Crossing& a, const Crossing& b) { return a.coordinate < b.coordinate; });
+      crossings.add(channels[i], boxes.held.grid.c, static_cast<int>(i), held);
+    if (channels.size() > 1) crossings.sort(dim);
   }
-  return per_dim;
+  crossings.end();
+  return crossings;
 }
 
 /// What is wanted of what `rank` holds.
-CrossingsPerDim readers_of(const Redistribution& boxes, int rank) {
+Crossings readers_of(const Redistribution& boxes, int rank) {
   const Demand& wanted = boxes.wanted;
   const Grid at = coordinates(boxes.held.grid, rank - boxes.held.first_rank);
-  CrossingsPerDim per_dim;
+  Crossings crossings;
   for (const Dim dim : all_dims) {
-    Crossings& list = per_dim[static_cast<std::size_t>(dim)];
+    crossings.begin(dim);
     const Range own = block(boxes.held, dim, at[dim]);
     if (dim != Dim::c) {
-      add_crossings(list, own, wanted.grid[dim], 0, [&](int i) { return wanted.along(dim, i); });
+      crossings.add(own, wanted.grid[dim], 0, [&](int i) { return wanted.along(dim, i); });
       continue;
     }
     for (int i = 0; i < wanted.grid.c; ++i) {
-      const std::vector<Range> channels = wanted.channels(i);
+      const RangeList channels = wanted.channels(i);
       for (std::size_t k = 0; k < channels.size(); ++k) {
         const Range cells = common(own, channels[k]);
-        if (!is_empty(cells)) list.push_back({i, cells, static_cast<int>(k)});
+        if (!is_empty(cells)) crossings.add({.coordinate = i, .wanted = static_cast<int>(k), .cells = cells});
       }
     }
   }
-  return per_dim;
+  crossings.end();
+  return crossings;
 }
 
 bool is_part(const Demand& demand, int rank) {
@@ -122,7 +144,7 @@ Demand demand_of(const Distribution& distribution) {
           .channels =
               [distribution](int coordinate) {
                 const Range range = block(distribution, Dim::c, coordinate);
-                return is_empty(range) ? std::vector<Range>{} : std::vector<Range>{range};
+                return is_empty(range) ? RangeList() : RangeList(range);
               }};
 }
 
@@ -153,7 +175,7 @@ bool is_local(const Redistribution& boxes) {
   }
   for (int i = 0; i < wanted.grid.c; ++i) {
     const Range own = block(boxes.held, Dim::c, i);
-    const std::vector<Range> channels = wanted.channels(i);
+    const RangeList channels = wanted.channels(i);
     if (is_empty(own) ? !channels.empty() : channels.size() != 1 || channels.front() != own) return false;
   }
   return true;
@@ -162,16 +184,16 @@ bool is_local(const Redistribution& boxes) {
 Moves moves_of(const Redistribution& boxes, int rank) {
   Moves moves;
   if (takes_part(boxes.held, rank)) {
-    const CrossingsPerDim readers = readers_of(boxes, rank);
-    moves.sends.reserve(box_count(readers));
+    const Crossings readers = readers_of(boxes, rank);
+    moves.sends.reserve(readers.combinations());
     for_each_box(boxes.wanted.grid, readers, [&](int part, int wanted, const Box& box) {
       const int peer = boxes.wanted.first_rank + part;
       (peer == rank ? moves.stays : moves.sends).push_back({.peer = peer, .wanted = wanted, .box = box});
     });
   }
   if (is_part(boxes.wanted, rank)) {
-    const CrossingsPerDim holders = holders_of(boxes, rank);
-    moves.receives.reserve(box_count(holders));
+    const Crossings holders = holders_of(boxes, rank);
+    moves.receives.reserve(holders.combinations());
     for_each_box(boxes.held.grid, holders, [&](int part, int wanted, const Box& box) {
       const int peer = boxes.held.first_rank + part;
       if (peer != rank) moves.receives.push_back({.peer = peer, .wanted = wanted, .box = box});

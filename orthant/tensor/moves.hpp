@@ -1,6 +1,7 @@
 #pragma once
 
 #include "orthant/tensor/distribution.hpp"
+#include "orthant/tensor/range_list.hpp"
 
 #include <functional>
 #include <vector>
@@ -15,7 +16,7 @@ struct Demand {
   /// Of n, d, h and w. Both ends rise with the coordinate; a part that wants nothing has an empty range.
   std::function<Range(Dim dim, int coordinate)> along;
   /// The channels of the boxes that a part wants, side by side; none of them is empty.
-  std::function<std::vector<Range>(int coordinate)> channels;
+  std::function<RangeList(int coordinate)> channels;
 };
 
 /// Every part wants its own block.

@@ -11,10 +11,10 @@ RankGroup all_of(int ranks) { return {{.global = {ranks, 1, 1, 1, 1}, .grid = {.
 
 TEST(Levels, HaveTheMembersOfTheMachineAndThoseOfTheSamePlace) {
   const Levels levels = levels_of(all_of(6), 3, plan::Machines({2, 2, 2}), true);
-  EXPECT_EQ(levels.inside, (std::vector{2, 3}));
+  EXPECT_EQ(levels.inside.to_list(), (std::vector{2, 3}));
   EXPECT_EQ(levels.inside_place, 1);
   EXPECT_EQ(levels.active, 2);
-  EXPECT_EQ(levels.across, (std::vector{1, 3, 5}));
+  EXPECT_EQ(levels.across.to_list(), (std::vector{1, 3, 5}));
   EXPECT_EQ(levels.across_place, 1);
 }
 
@@ -23,17 +23,17 @@ TEST(Levels, OfMachinesThatDifferHaveAsManyActivePlacesAsTheSmallest) {
   const Levels first = levels_of(all_of(6), 0, machines, true);
   EXPECT_EQ(first.active, 1);
   EXPECT_EQ(first.machines, 3);
-  EXPECT_EQ(first.across, (std::vector{0, 3, 4}));
+  EXPECT_EQ(first.across.to_list(), (std::vector{0, 3, 4}));
   const Levels second = levels_of(all_of(6), 1, machines, true);
   EXPECT_FALSE(second.is_active());
   EXPECT_TRUE(second.across.empty());
-  EXPECT_EQ(second.inside, (std::vector{0, 1, 2}));
+  EXPECT_EQ(second.inside.to_list(), (std::vector{0, 1, 2}));
 }
 
 TEST(Levels, AreOneWhereMachinesMakeNoDifference) {
   const Levels levels = levels_of(all_of(4), 2, plan::Machines({4}), false);
-  EXPECT_EQ(levels.inside, std::vector{2});
-  EXPECT_EQ(levels.across, (std::vector{0, 1, 2, 3}));
+  EXPECT_EQ(levels.inside.to_list(), std::vector{2});
+  EXPECT_EQ(levels.across.to_list(), (std::vector{0, 1, 2, 3}));
   EXPECT_EQ(levels.across_place, 2);
 }
 
@@ -41,8 +41,8 @@ TEST(Levels, OfAGroupThatIsNotConsecutive) {
   // Ranks 1, 3, 5, 7 of machines of four.
   const RankGroup odd({.global = {4, 2, 1, 1, 1}, .grid = {.n = 4, .c = 2}}, 1, std::array{tensor::Dim::c});
   const Levels levels = levels_of(odd, 7, plan::Machines({4, 4}), true);
-  EXPECT_EQ(levels.inside, (std::vector{5, 7}));
-  EXPECT_EQ(levels.across, (std::vector{3, 7}));
+  EXPECT_EQ(levels.inside.to_list(), (std::vector{5, 7}));
+  EXPECT_EQ(levels.across.to_list(), (std::vector{3, 7}));
 }
 
 TEST(Levels, SmoothPartsHaveSmallFactors) {
