@@ -1,0 +1,233 @@
+#include "orthant/wrapper/kernel.hpp"
+
+#include "orthant/base/error.hpp"
+#include "orthant/base/format.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+namespace orthant::wrapper {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using microbatch::Policy;
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Pieces beyond this gain nothing from being larger: what they do once is nothing against it.
+constexpr double most_piece_seconds = 0.05;
+/// All samples at once are tried if that takes no longer.
+constexpr double most_whole_seconds = 0.2;
+/// Below this there is nothing to gain that would be worth a measurement.
+constexpr double least_seconds = 0.0002;
+/// Until something is measured, pieces are taken to stay in a cache of this size.
+constexpr std::int64_t cached_bytes = std::int64_t{2} << 20;
+
+std::int64_t limit_of(const Options& options) { return options.total_bytes.value_or(options.limit_bytes); }
+
+std::vector<std::unique_ptr<Way>> ways_of(const Problem& problem, const CoreOptions& options, const Library& library,
+                                          std::int64_t limit, bool ours_only) {
+  std::vector<std::unique_ptr<Way>> ways;
+  auto cores = ours_only ? make_our_cores(problem, options) : make_cores(problem, options, library);
+  for (auto& core : cores) {
+    auto way = std::make_unique<Way>(problem, std::move(core), library);
+    const bool is_new = std::none_of(ways.begin(), ways.end(), [&](const auto& w) { return w->name() == way->name(); });
+    if (is_new && way->workspace_bytes() <= limit) ways.push_back(std::move(way));
+  }
+  return ways;
+}
+
+std::int64_t bytes_per_sample(const Problem& problem) {
+  const auto floats = tensor::volume(shape_of(problem.src)) + tensor::volume(shape_of(problem.dst));
+  return floats / problem.samples() * static_cast<std::int64_t>(sizeof(float));
+}
+
+}  // namespace
+
+Pieces pieces_of(const microbatch::Division& division) {
+  Pieces pieces{.seconds = division.seconds, .workspace_bytes = division.workspace_bytes};
+  std::vector<microbatch::Candidate> order = division.pieces;
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return std::pair(b.samples, a.algorithm) < std::pair(a.samples, b.algorithm); });
+  for (const microbatch::Candidate& piece : order) {
+    if (pieces.counts.empty() || pieces.counts.back().first != piece.algorithm) pieces.counts.push_back({piece.algorithm, 0});
+    ++pieces.counts.back().second;
+  }
+  return pieces;
+}
+
+std::string to_text(const Pieces& pieces) {
+  std::string text;
+  for (const auto& [label, count] : pieces.counts) text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", count, label);
+  return text;
+}
+
+bool fits(const Problem& problem, int threads, const Options& options, const Library& library) {
+  const std::int64_t samples = options.policy == Policy::undivided ? problem.samples() : 1;
+  const std::int64_t limit = limit_of(options);
+  const CoreOptions core{.samples = samples, .threads = threads, .fast = options.fast};
+  return !ways_of(problem, core, library, limit, true).empty();
+}
+
+Kernel::Kernel(const Problem& problem, int threads, Surroundings& surroundings)
+    : problem_(problem),
+      threads_(threads),
+      around_(surroundings),
+      text_(fmt::format("preloaded {} threads {} errors {}", to_text(problem), threads,
+                        surroundings.options.fast ? "fast" : "exact")),
+      limit_(limit_of(surroundings.options)) {}
+
+std::vector<std::unique_ptr<Way>> Kernel::ways_for(std::int64_t samples) const {
+  return ways_of(problem_, {.samples = samples, .threads = threads_, .fast = around_.options.fast}, around_.library, limit_,
+                 false);
+}
+
+std::unique_ptr<Way> Kernel::way_named(const std::string& label) const {
+  for (auto& way : ways_for(read_label(label).samples)) {
+    if (label_of(*way) == label) return std::move(way);
+  }
+  return nullptr;
+}
+
+std::vector<std::int64_t> Kernel::sizes_worth_trying(double sample_seconds) const {
+  const std::int64_t all = problem_.samples();
+  std::vector<std::int64_t> sizes;
+  for (const std::int64_t size : microbatch::piece_sizes(around_.options.policy, all)) {
+    const double seconds = static_cast<double>(size) * sample_seconds;
+    const bool is_least = sizes.empty();
+    if (is_least || seconds <= (size == all ? most_whole_seconds : most_piece_seconds)) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+void Kernel::begin_by_rule() {
+  const std::int64_t all = problem_.samples();
+  std::vector<std::int64_t> sizes = microbatch::piece_sizes(around_.options.policy, all);
+  const std::int64_t least = sizes.front();
+  std::reverse(sizes.begin(), sizes.end());
+  for (const std::int64_t size : sizes) {
+    const bool is_cached = size == least || size * bytes_per_sample(problem_) <= cached_bytes;
+    if (all % size != 0 || !is_cached) continue;
+    const CoreOptions core{.samples = size, .threads = threads_, .fast = around_.options.fast};
+    auto ways = ways_of(problem_, core, around_.library, limit_, true);
+    if (ways.empty()) continue;
+    pieces_ = {.counts = {{label_of(*ways.front()), all / size}}, .workspace_bytes = ways.front()->workspace_bytes()};
+    runs_.push_back({std::move(ways.front()), all / size});
+    return;
+  }
+  base::fail(base::Exit::does_not_fit, "no kernel can run {} in {} bytes", text_, limit_);
+}
+
+/// What earlier runs of the program have measured, if it was within this limit.
+void Kernel::remember() {
+  const Known known = around_.store.find(text_);
+  const bool is_valid = std::all_of(known.limits.begin(), known.limits.end(),
+                                    [&](const auto& entry) { return entry.second >= limit_; });
+  if (!known.costs.empty() && is_valid) choose(known.costs);
+}
+
+void Kernel::learn(const Tensors& tensors) {
+  const std::lock_guard lock(around_.measuring);
+  Known known = around_.store.find(text_);
+  const double sample_seconds = first_seconds_ / static_cast<double>(problem_.samples());
+  std::vector<std::unique_ptr<Way>> ways;
+  std::int64_t bytes = 0;
+  const Clock::time_point start = Clock::now();
+  for (const std::int64_t size : sizes_worth_trying(sample_seconds)) {
+    const auto limit = known.limits.find(size);
+    if (limit != known.limits.end() && limit->second >= limit_) continue;
+    known.limits[size] = limit_;
+    for (auto& way : ways_for(size)) {
+      bytes = std::max(bytes, way->workspace_bytes());
+      ways.push_back(std::move(way));
+    }
+  }
+  if (!ways.empty()) {
+    const Workspaces::Loan workspace(around_.workspaces, bytes);
+    std::vector<Way*> list;
+    for (const auto& way : ways) list.push_back(way.get());
+    for (const auto& [label, cost] : measure(list, tensors, problem_.samples(), workspace.data())) known.costs[label] = cost;
+    around_.store.put(text_, known);
+  }
+  measuring_seconds_ = since(start);
+  is_known_ = true;
+  choose(known.costs);
+}
+
+void Kernel::choose(const Costs& costs) {
+  microbatch::Table table = table_of(costs, problem_.samples());
+  const auto sizes = microbatch::piece_sizes(around_.options.policy, problem_.samples());
+  std::erase_if(table.candidates, [&](const auto& c) { return !std::binary_search(sizes.begin(), sizes.end(), c.samples); });
+  front_ = microbatch::pareto_front(table, limit_);
+  if (front_.empty()) return;  // what the rule says stays
+  is_known_ = true;
+  if (on_front) return on_front(*this);
+  adopt(pieces_of(front_.back()));
+}
+
+void Kernel::assign(const microbatch::Division& division) {
+  const std::lock_guard lock(assigning_);
+  assigned_ = std::make_unique<Pieces>(pieces_of(division));
+}
+
+void Kernel::adopt(const Pieces& pieces) {
+  std::vector<Run> runs;
+  for (const auto& [label, count] : pieces.counts) {
+    auto way = way_named(label);
+    if (!way) return;  // measured by others on a machine that has more kernels: what is there stays
+    runs.push_back({std::move(way), count});
+  }
+  runs_ = std::move(runs);
+  pieces_ = pieces;
+}
+
+void Kernel::run(const Tensors& tensors) {
+  const std::lock_guard lock(mutex_);
+  if (runs_.empty()) {
+    begin_by_rule();
+    remember();
+  }
+  if (!is_known_ && count_ > 0 && (first_seconds_ >= least_seconds)) learn(tensors);
+  std::unique_ptr<Pieces> assigned;
+  {
+    const std::lock_guard assigning(assigning_);
+    assigned = std::move(assigned_);
+  }
+  if (assigned) adopt(*assigned);
+  const Clock::time_point start = Clock::now();
+  compute(tensors);
+  const double seconds = since(start);
+  if (count_++ == 0) first_seconds_ = seconds;
+  seconds_ += seconds;
+}
+
+void Kernel::compute(const Tensors& tensors) {
+  const Workspaces::Loan workspace(around_.workspaces, pieces_.workspace_bytes);
+  std::int64_t sample = 0;
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    Way& way = *runs_[i].way;
+    way.begin(tensors, workspace.data());
+    for (std::int64_t piece = 0; piece < runs_[i].pieces; ++piece) {
+      way.piece(tensors, sample, workspace.data());
+      sample += way.samples();
+    }
+    way.end(tensors, workspace.data(), i > 0);
+  }
+}
+
+Kernel::Report Kernel::report() {
+  const std::lock_guard lock(mutex_);
+  return {.problem = to_text(problem_),
+          .pieces = to_text(pieces_),
+          .samples = problem_.samples(),
+          .runs = count_,
+          .workspace_bytes = pieces_.workspace_bytes,
+          .threads = threads_,
+          .seconds = seconds_,
+          .measuring_seconds = measuring_seconds_,
+          .measured = is_known_};
+}
+
+}  // namespace orthant::wrapper
