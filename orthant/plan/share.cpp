@@ -53,7 +53,6 @@ struct SpatialReading {
   }
 };
 
-/// What is read of a source's channels for a range of dst's.
 /// Those of the ranges that are not empty; ranges that follow each other are one.
 tensor::RangeList joined(const std::vector<Range>& ranges) {
   std::vector<Range> result;
@@ -68,6 +67,7 @@ tensor::RangeList joined(const std::vector<Range>& ranges) {
   return result;
 }
 
+/// What is read of a source's channels for a range of dst's.
 struct ChannelReading {
   Range range;
   const model::Graph& graph;
