@@ -108,6 +108,23 @@ TEST(Tune, ASecondRunMeasuresNothing) {
   EXPECT_EQ(second.seconds, first.seconds);
 }
 
+/// Pieces of a network's kernels are whole kernels of one with fewer samples, and the other way round.
+TEST(Tune, MiniBatchesShareWhatWasMeasured) {
+  const TemporaryDirectory folder;
+  Scripted script{by_pieces};
+  TableOptions options = script.options();
+  const Tuned alone = tune(two_convolutions(2), options, no_limit);
+  options.cache_path = folder.file("kernels.json");
+  const Tuned larger = tune(two_convolutions(4), options, no_limit);
+  const Tuned after = tune(two_convolutions(2), options, no_limit);
+  EXPECT_LT(after.measured, alone.measured);
+  ASSERT_EQ(after.fronts.size(), alone.fronts.size());
+  for (std::size_t i = 0; i < alone.fronts.size(); ++i) {
+    ASSERT_EQ(after.fronts[i].size(), alone.fronts[i].size()) << alone.kernels[i].kernel.name;
+    EXPECT_EQ(after.fronts[i].back().seconds, alone.fronts[i].back().seconds);
+  }
+}
+
 TEST(Tune, AFileThatIsDamagedOrCannotBeWrittenIsSaid) {
   const TemporaryDirectory folder;
   const std::string path = folder.file("kernels.json");
