@@ -149,7 +149,7 @@ std::vector<ConvCandidate> conv_candidates(const ConvTask& task, int threads, mo
     return candidates;
   }
   for (const Algorithm algorithm : preference(task)) {
-    if (model::error_class(algorithm) > most) continue;
+    if (model::error_class(algorithm) > most && algorithm != task.algorithm) continue;
     if (auto primitive = make(algorithm, task, threads)) {
       candidates.push_back({algorithm, std::move(primitive)});
     }

@@ -61,8 +61,8 @@ std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, int threads);
 
 namespace orthant::kernels {
 
-/// Every way to run a task with errors of at most this class; the first is the one that make_conv chooses. A task with
-/// prepared weights can run in that way only.
+/// Every way to run a task with errors of at most this class, and the one that it names; the first is the one that
+/// make_conv chooses. A task with prepared weights can run in that way only.
 struct ConvCandidate {
   model::Algorithm algorithm;
   std::unique_ptr<Primitive> primitive;

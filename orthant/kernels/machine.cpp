@@ -59,4 +59,14 @@ std::int64_t second_level_cache_bytes() {
   return told > 0 ? told : usual;
 }
 
+std::int64_t third_level_cache_bytes() {
+  constexpr std::int64_t usual = 16384;
+  // sysconf() tells that of the whole processor, of which a virtual machine has a part.
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  std::int64_t kibibytes = 0;
+  char unit = 0;
+  if (!(file >> kibibytes >> unit) || unit != 'K' || kibibytes <= 0) kibibytes = usual;
+  return kibibytes * 1024;
+}
+
 }  // namespace orthant::kernels

@@ -22,5 +22,7 @@ Machine describe_machine();
 
 /// The size for one core, or what most machines have if the system does not report it.
 std::int64_t second_level_cache_bytes();
+/// Of all cores together.
+std::int64_t third_level_cache_bytes();
 
 }  // namespace orthant::kernels

@@ -17,12 +17,13 @@ using model::ActivationKind;
 using model::ConvTask;
 using model::Pass;
 
-/// Every way to run the task.
-Make candidates(const ConvTask& task) {
-  return [task](int threads) {
+/// Every way to run the task with errors of a class.
+Make candidates(const ConvTask& task, model::ErrorClass errors) {
+  return [task, errors](int threads) {
     std::vector<std::unique_ptr<kernels::Primitive>> all;
-    for (kernels::ConvCandidate& candidate : kernels::conv_candidates(task, threads))
-      all.push_back(std::move(candidate.primitive));
+    for (kernels::ConvCandidate& candidate : kernels::conv_candidates(task, threads, errors)) {
+      if (model::error_class(candidate.algorithm) == errors) all.push_back(std::move(candidate.primitive));
+    }
     return all;
   };
 }
@@ -47,7 +48,9 @@ void expect_right(const ShapeLine& line, const ConvTask& task) {
   if (!task.bias && task.pass == Pass::forward) nulls.push_back(static_cast<int>(kernels::at::conv_forward::bias));
   if (!task.bias && task.pass == Pass::backward_weights)
     nulls.push_back(static_cast<int>(kernels::at::conv_backward_weights::diff_bias));
-  EXPECT_EQ(check({.task = task, .nulls = nulls, .shared = {}}, candidates(task)), "")
+  EXPECT_EQ(check({.task = task, .nulls = nulls, .shared = {}}, candidates(task, model::ErrorClass::exact),
+                  candidates(task, model::ErrorClass::fast)),
+            "")
       << line.text << (task.bias ? " with bias" : "") << " and " << model::name_of(task.activation.kind)
       << (tensor::is_dense(task.src) ? "" : ", src strided") << (tensor::is_dense(task.dst) ? "" : ", dst strided")
       << (task.accumulate ? ", added" : "") << ", dst " << tensor::to_text(task.dst.extents);

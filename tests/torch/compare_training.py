@@ -1,4 +1,5 @@
-"""Ten training steps through `orthant train` against PyTorch: losses, learning rates and the weights at the end.
+"""Ten training steps through `orthant train` against PyTorch: losses, learning rates and the weights at the end. And a
+hundred with convolutions whose errors are of class `fast`: losses, to 1e-3.
 
 The judge is PyTorch in double with its own optimizers and learning-rate schedulers. Losses must agree to 1e-4. Every case
 names its convolutions' algorithm, so that it rounds alike in every run: a ReLU at its kink goes either way, and ten
@@ -24,6 +25,8 @@ import program
 
 STEPS = 10
 LOSS_LIMIT = 1e-4
+MANY_STEPS = 100
+MANY_LOSS_LIMIT = 1e-3
 # Of the way that a parameter went, besides the rounding of ten additions in float. A ReLU that rounding flips moves a
 # gradient by some thousandths; a wrong update rule is off by tenths.
 WEIGHT_LIMIT = 2e-2
@@ -61,6 +64,12 @@ CASES = [
     ("adamw, warm-up", "matrix", COSMOFLOW, "adamw", {"base": 2e-4, "warmup_steps": 4},
      lambda p: AdamW(p, 2e-4), lambda o: LambdaLR(o, lambda step: min(1, (step + 1) / 4))),
     ("momentum", "winograd", RESNET, {"kind": "sgd", "momentum": 0.9}, 1e-3, lambda p: SGD(p, 1e-3, momentum=0.9), None),
+    ("momentum, fast", "winograd_large", UNET, {"kind": "sgd", "momentum": 0.9}, 0.01, lambda p: SGD(p, 0.01, momentum=0.9), None),
+    ("momentum, fast", "winograd_staged", RESNET, {"kind": "sgd", "momentum": 0.9}, 1e-3, lambda p: SGD(p, 1e-3, momentum=0.9), None),
+]
+LONG_CASES = [
+    ("hundred, fast", "winograd_large", COSMOFLOW, {"kind": "sgd", "momentum": 0.9}, 0.001, lambda p: SGD(p, 0.001, momentum=0.9), None),
+    ("hundred, fast", "winograd_staged", COSMOFLOW, "adam", 1e-4, lambda p: Adam(p, 1e-4), None),
 ]
 
 
@@ -79,12 +88,12 @@ def train_torch(model, loss_function, optimizer, scheduler, batches):
     return losses, rates
 
 
-def make_data(network, model, directory):
-    """Writes samples for ten steps and returns them as batches in double."""
+def make_data(network, model, steps, directory):
+    """Writes samples for all steps and returns them as batches in double."""
     batch = network["mini_batch"]
     sample = tuple(int(extent) for extent in network["input"].split("x"))
     seed = DRAWS[network["model"]][2]
-    x = draw.source((STEPS * batch, *sample), seed)
+    x = draw.source((steps * batch, *sample), seed)
     labels = network["model"] != "cosmoflow"
     with torch.no_grad():
         shape = (len(x), *model(x[:batch]).shape[1:])
@@ -116,15 +125,15 @@ def weight_problems(ours, model, start):
     return problems
 
 
-def compare(case, orthant, directory):
+def compare(case, steps, limit, orthant, directory):
     """Returns what is wrong, line by line."""
     title, algorithm, network, optimizer, rate, make_optimizer, make_scheduler = case
     model = make_model(network)
-    batches = make_data(network, make_model(network), directory)
+    batches = make_data(network, make_model(network), steps, directory)
     program.save_weights(directory / "start.safetensors", model)
     start = {name: value.clone() for name, value in model.state_dict().items()}
     losses, rates, weights = program.train(orthant, directory, {
-        **network, "steps": STEPS, "optimizer": optimizer, "learning_rate": rate,
+        **network, "steps": steps, "optimizer": optimizer, "learning_rate": rate,
         "weights": str(directory / "start.safetensors"),
         "data": {"kind": "npy", "inputs": str(directory / "inputs.npy"), "targets": str(directory / "targets.npy"),
                  "shuffle": False}}, algorithm)
@@ -135,14 +144,15 @@ def compare(case, orthant, directory):
     judge, judge_rates = train_torch(model, networks_torch.loss_of(network["model"]), torch_optimizer, scheduler, batches)
 
     errors = [abs(loss - exact) / abs(exact) for loss, exact in zip(losses, judge)]
-    problems = [] if len(losses) == STEPS else [f"{len(losses)} steps instead of {STEPS}"]
+    problems = [] if len(losses) == steps else [f"{len(losses)} steps instead of {steps}"]
     problems += [f"step {i}: loss {losses[i - 1]} instead of {judge[i - 1]}"
-                 for i, error in enumerate(errors, start=1) if not error <= LOSS_LIMIT]
+                 for i, error in enumerate(errors, start=1) if not error <= limit]
     problems += [f"step {i}: learning rate {ours} instead of {exact}"
                  for i, (ours, exact) in enumerate(zip(rates, judge_rates), start=1) if abs(ours - exact) > 1e-9 * exact]
-    problems += weight_problems(weights, model, start)
+    if steps == STEPS:
+        problems += weight_problems(weights, model, start)
     state = "ok" if not problems else "WRONG"
-    print(f"{state:5} {network['model']:10} {title:24} {algorithm:9} loss {judge[0]:.5f} -> {judge[-1]:.5f}, "
+    print(f"{state:5} {network['model']:10} {title:24} {algorithm:15} loss {judge[0]:.5f} -> {judge[-1]:.5f}, "
           f"worst error {max(errors):.1e}", flush=True)
     return problems
 
@@ -154,11 +164,12 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(2)
     wrong = 0
-    for case in CASES:
+    for case, steps, limit in [*((case, STEPS, LOSS_LIMIT) for case in CASES),
+                               *((case, MANY_STEPS, MANY_LOSS_LIMIT) for case in LONG_CASES)]:
         if args.only not in f"{case[2]['model']} {case[0]}":
             continue
         with tempfile.TemporaryDirectory() as directory:
-            problems = compare(case, args.orthant, pathlib.Path(directory))
+            problems = compare(case, steps, limit, args.orthant, pathlib.Path(directory))
         wrong += len(problems)
         print(*(f"      {problem}\n" for problem in problems[:20]), sep="", end="", flush=True)
     sys.exit(1 if wrong else 0)

@@ -37,7 +37,10 @@ float slope_of(const model::Activation& activation) {
 std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, Kind kind, int threads) {
   if (!applies(task, tile_size(kind))) return nullptr;
   if (kind == Kind::small && applies_narrow(task)) return make_narrow(task, threads);
-  if (task.pass == model::Pass::backward_weights) return make_weight_gradient(task, kind, threads);
+  if (task.pass == model::Pass::backward_weights) {
+    if (kind == Kind::staged) return make_staged_gradient(task, kind, threads);
+    return make_weight_gradient(task, kind, threads);
+  }
   return make_correlation(task, kind, threads);
 }
 

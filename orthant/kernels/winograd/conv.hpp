@@ -20,6 +20,8 @@ float slope_of(const model::Activation& activation);
 /// Kernels for tasks that it applies to: forward and backward_data; backward_weights.
 std::unique_ptr<Primitive> make_correlation(const model::ConvTask& task, Kind kind, int threads);
 std::unique_ptr<Primitive> make_weight_gradient(const model::ConvTask& task, Kind kind, int threads);
+/// The latter in stages: what makes sense for weights that the second-level cache does not hold.
+std::unique_ptr<Primitive> make_staged_gradient(const model::ConvTask& task, Kind kind, int threads);
 
 /// The same for few channels of src and three taps in w: forward and backward_weights, of tasks that small tiles apply
 /// to.

@@ -91,10 +91,11 @@ constexpr std::int64_t skew = 16;  // floats between points, so that they do not
 
 /// Each point of a tile has `channels` floats, input and output together; a register tile spans `rows` tiles.
 Blocking choose_blocking(Kind kind, const Tiling& tiling, std::int64_t channels, std::int64_t rows, std::int64_t threads) {
-  const std::int64_t cache_floats = second_level_cache_bytes() / 8 * 5 / static_cast<std::int64_t>(sizeof(float));
-  const std::int64_t fits = cache_floats / (tiling.points() * channels);
-  std::int64_t most = std::clamp<std::int64_t>(fits / rows * rows, rows, 8 * rows);
-  if (kind == Kind::staged) most = (getenv("K_TILES") ? atoi(getenv("K_TILES")) : 128) / rows * rows;
+  const bool staged = kind == Kind::staged;
+  const std::int64_t cache_bytes = staged ? third_level_cache_bytes() / (4 * threads) : second_level_cache_bytes() / 8 * 5;
+  const std::int64_t fits = cache_bytes / static_cast<std::int64_t>(sizeof(float)) / (tiling.points() * channels);
+  const std::int64_t most_rows = staged ? 64 : 8;  // more would save nothing
+  const std::int64_t most = std::clamp<std::int64_t>(fits / rows * rows, staged ? 4 * rows : rows, most_rows * rows);
   // Enough blocks for all threads, as equal as can be.
   const std::int64_t count = tiling.count();
   std::int64_t blocks = ceil_div(count, most);

@@ -19,8 +19,7 @@ constexpr std::int64_t transposed_rows = 64;  // reduction channels that are tra
 
 /// Input and output channels whose points are in cache together.
 std::int64_t most_channels_at_a_time(Kind kind, int points) {
-  if (kind == Kind::staged) return getenv("K_STAGED") ? atoi(getenv("K_STAGED")) : 512;
-  if (getenv("K_LARGE") && kind == Kind::large) return atoi(getenv("K_LARGE"));
+  if (kind == Kind::staged) return 512;
   return points > 36 ? 128 : 256;
 }
 
