@@ -3,6 +3,8 @@
 
 usage: draw_chart.py loss <metrics.csv> <out.svg>          the loss of a run over its steps
        draw_chart.py layers <bench.json> <out.svg>         the longest steps of `orthant bench step --layers --json`
+       draw_chart.py fronts <tune.json> <out.svg>          divisions of the longest convolutions, of `orthant tune --json`
+       draw_chart.py limits <tune.json>... <out.svg>       what several runs of it came to
 """
 
 import csv
@@ -75,12 +77,82 @@ def draw_layers(bench, most=16):
     return page(TOP + row * len(bars) + 15, body)
 
 
+def draw_curves(title, across, down, curves, height=380):
+    """Curves of (mebibytes, milliseconds) by name: milliseconds from 0 on, mebibytes in powers of two."""
+    colours = ("#0969da", "#cf222e", "#1a7f37", "#8250df", "#bf8700", "#57606a")
+    points = [point for curve in curves.values() for point in curve]
+    low, high = (rounding(math.log2(point[0])) for rounding, point in ((math.floor, min(points)), (math.ceil, max(points))))
+    most = max(point[1] for point in points) * 1.05
+    right, bottom = WIDTH - RIGHT - 170, height - BOTTOM
+
+    def place(size, time):
+        return LEFT + (right - LEFT) * (math.log2(size) - low) / max(high - low, 1), bottom - (bottom - TOP) * time / most
+
+    body = [text(WIDTH / 2, 22, title, size=15)]
+    for power in range(low, high + 1):
+        x, _ = place(2**power, 0)
+        body.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{bottom}" stroke="{GRID}"/>')
+        body.append(text(x, bottom + 18, f"{2**power:g}", size=11))
+    unit = 10 ** math.floor(math.log10(most))
+    unit = unit if most / unit >= 3 else unit / 4
+    for i in range(int(most / unit) + 1):
+        _, y = place(2**low, i * unit)
+        body.append(f'<line x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="{GRID}"/>')
+        body.append(text(LEFT - 8, y + 4, f"{i * unit:g}", "end"))
+    body.append(text((LEFT + right) / 2, height - 8, across))
+    body.append(text(LEFT, TOP - 6, down, "start", 11))
+    for (name, curve), colour in zip(curves.items(), colours):
+        corners = [corner for a, b in zip(curve, curve[1:]) for corner in (a, (b[0], a[1]))] + [curve[-1]]
+        body.append(polyline([place(*corner) for corner in corners], colour, 2))
+        body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in (place(*point) for point in curve)]
+        y = TOP + 20 * (1 + list(curves).index(name))
+        body.append(f'<rect x="{right + 14}" y="{y - 9}" width="12" height="12" fill="{colour}"/>')
+        body.append(text(right + 32, y + 1, name, "start", 11))
+    return page(height, body)
+
+
+def draw_fronts(tuned, most=6):
+    """One dot for each division that no other one beats in time and workspace."""
+    longest = sorted(tuned["layers"], key=lambda layer: -layer["front"][0]["seconds"])[:most]
+    curves = {layer["name"]: [(max(one["workspace_bytes"], 1) / 2**20, 1e3 * one["seconds"]) for one in layer["front"]] for layer in longest}
+    title = f"{tuned['network']}, mini-batch {tuned['mini_batch']}: time of a convolution against its workspace"
+    return draw_curves(title, "MiB of workspace", "ms", curves)
+
+
+def draw_limits(runs):
+    """By kind of limit and policy: the time of all convolutions against what their workspaces take together."""
+    names = {"workspace": "each its limit", "total": "one limit for all", "memory": "what tensors leave free"}
+    curves = {}
+    for run in sorted(runs, key=lambda run: run["total_workspace_bytes"]):
+        name = names[run["limit"]] + (", undivided" if run["policy"] == "undivided" else "")
+        curves.setdefault(name, []).append((run["total_workspace_bytes"] / 2**20, 1e3 * run["tuned_seconds"]))
+    title = f"{runs[0]['network']}, mini-batch {runs[0]['mini_batch']}: time of all convolutions of a step"
+    return draw_curves(title, "MiB of all workspaces together", "ms", curves)
+
+
+def read_json(path):
+    with open(path) as file:
+        return json.load(file)
+
+
+def drawing_of(kind, paths):
+    if kind == "loss" and len(paths) == 1:
+        with open(paths[0], newline="") as file:
+            return draw_loss(list(csv.DictReader(file)))
+    if kind == "layers" and len(paths) == 1:
+        return draw_layers(read_json(paths[0]))
+    if kind == "fronts" and len(paths) == 1:
+        return draw_fronts(read_json(paths[0]))
+    if kind == "limits" and paths:
+        return draw_limits([read_json(path) for path in paths])
+    sys.exit(__doc__)
+
+
 def main(arguments):
-    if len(arguments) != 3 or arguments[0] not in ("loss", "layers"):
+    if len(arguments) < 3:
         sys.exit(__doc__)
-    with open(arguments[1], newline="") as file:
-        drawing = draw_loss(list(csv.DictReader(file))) if arguments[0] == "loss" else draw_layers(json.load(file))
-    with open(arguments[2], "w") as file:
+    drawing = drawing_of(arguments[0], arguments[1:-1])
+    with open(arguments[-1], "w") as file:
         file.write(drawing)
 
 

@@ -134,7 +134,7 @@ void add_parallel(CLI::App& command, ParallelArguments& arguments) {
   command
       .add_option("--algorithm", arguments.algorithm,
                   "Of convolutions: measured (the fastest here, remembered), rule, winograd, direct, matrix, onednn, "
-                  "winograd_large or winograd_staged")
+                  "winograd_large, winograd_staged or onednn_winograd")
       ->capture_default_str();
   add_errors(command, arguments.errors);
 }

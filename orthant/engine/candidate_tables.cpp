@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <set>
 
 namespace orthant::engine {
@@ -48,9 +49,9 @@ std::vector<std::int64_t> slab_counts(const ConvTask& task) {
 }
 
 /// Runs one place after the other, on what is in no cache, until some milliseconds have passed.
-double cold_seconds(int places, const std::function<void(int)>& run) {
+double cold_seconds(CacheSweep& sweep, int places, const std::function<void(int)>& run) {
   constexpr double enough_seconds = 0.01;
-  CacheSweep().run();
+  sweep.run();
   const double start = clock_seconds();
   double spent = 0;
   int place = 0;
@@ -143,11 +144,24 @@ struct CandidateTables::Group {
   std::int64_t all_samples = 1;
 };
 
+/// Where a piece is run: at so many places, each so many samples after the one before.
+struct CandidateTables::Places {
+  int count = 1;
+  std::int64_t samples = 0;
+};
+
+/// What takes part in a comparison.
+struct CandidateTables::Entrant {
+  std::string name;
+  PieceRun run;
+};
+
 CandidateTables::CandidateTables(const schedule::Schedule& schedule, const TableOptions& options)
     : schedule_(schedule), options_(options), store_(options.cache_path, kernels::machine_key()) {
   if (!options_.seconds)
-    options_.seconds = [](const ConvTask&, const std::string&, int places, const std::function<void(int)>& run) {
-      return cold_seconds(places, run);
+    options_.seconds = [sweep = std::make_shared<CacheSweep>()](const ConvTask&, const std::string&, int places,
+                                                                const std::function<void(int)>& run) {
+      return cold_seconds(*sweep, places, run);
     };
   known_ = load(store_, options_);
 }
@@ -174,7 +188,7 @@ std::vector<CandidateTables::Group> CandidateTables::groups_of(const Kernel& ker
 
 std::string CandidateTables::key_of(const Group& group) const {
   const std::string slabs = group.piece.slabs > 1 ? fmt::format(" in {} slabs", group.piece.slabs) : "";
-  return "all" + slabs + ": " + choice_key(group.task, options_.threads, options_.error);
+  return (group.first_only ? "first" : "all") + slabs + ": " + choice_key(group.task, options_.threads, options_.error);
 }
 
 void CandidateTables::expect(const std::vector<Kernel>& kernels) {
@@ -221,40 +235,54 @@ std::vector<microbatch::Measured> CandidateTables::measure(const Kernel& kernel,
     return one.scratch_bytes > room || (group.first_only && can_add(group.task, one.algorithm, options_.threads));
   });
   if (algorithms.empty()) return {{.algorithm = "none"}};  // lists in the store are not empty
-  std::vector<PieceRun> runs;
-  std::int64_t workspace = 64;
+  std::vector<Entrant> entrants;
   for (const kernels::ConvAlgorithm& one : algorithms) {
     ConvPiece piece = group.piece;
     piece.algorithm = one.algorithm;
-    runs.emplace_back(group.task, std::span(&piece, 1), options_.threads, memory_of(kernel).arguments());
-    workspace = std::max(workspace, runs.back().workspace_bytes());
+    entrants.push_back({piece_text(piece, group.all_samples),
+                        {group.task, std::span(&piece, 1), options_.threads, memory_of(kernel).arguments()}});
   }
-  const Arena scratch(workspace);
-  std::memset(scratch.data(), 0, static_cast<std::size_t>(scratch.bytes()));  // so that no run has page faults
-  const std::int64_t step = group.piece.samples;
-  const int places = can_be_moved(group.task, step) ? static_cast<int>(group.all_samples / step) : 1;
-  std::vector<double> least(runs.size(), never);
-  const auto try_once = [&](int i) {
-    const auto at = static_cast<std::size_t>(i);
-    ConvPiece piece = group.piece;
-    piece.algorithm = algorithms[at].algorithm;
-    const double seconds = options_.seconds(group.task, piece_text(piece, group.all_samples), places,
-                                            [&](int place) { runs[at].run(place * step, scratch.data()); });
-    least[at] = std::min(least[at], seconds);
-    return seconds;
-  };
-  constexpr double closer_seconds = 1;
-  const auto start = clock_seconds();
-  static_cast<void>(microbatch::fastest({.candidates = static_cast<int>(runs.size()),
-                                         .seconds = try_once,
-                                         .allows = [](double) { return true; },
-                                         .allows_closer = [&](double) { return clock_seconds() - start < closer_seconds; }}));
+  const bool moves = can_be_moved(group.task, group.piece.samples);
+  const Places places{.count = moves ? static_cast<int>(group.all_samples / group.piece.samples) : 1,
+                      .samples = group.piece.samples};
+  const Arena scratch(scratch_bytes(entrants));
+  const std::vector<double> least = shortest(group.task, entrants, places, scratch);
   std::vector<microbatch::Measured> list;
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    list.push_back({model::name_of(algorithms[i].algorithm), least[i], runs[i].workspace_bytes()});
+  for (std::size_t i = 0; i < entrants.size(); ++i)
+    list.push_back({model::name_of(algorithms[i].algorithm), least[i], entrants[i].run.workspace_bytes()});
   measured_ += static_cast<int>(list.size());
   spent_seconds_ += clock_seconds() - began;
   return list;
+}
+
+std::int64_t CandidateTables::scratch_bytes(const std::vector<Entrant>& entrants) {
+  std::int64_t bytes = 64;
+  for (const Entrant& one : entrants) bytes = std::max(bytes, one.run.workspace_bytes());
+  return bytes;
+}
+
+std::vector<double> CandidateTables::shortest(const ConvTask& task, std::vector<Entrant>& entrants,
+                                              const Places& places, const Arena& scratch) const {
+  constexpr double closer_seconds = 2;
+  std::memset(scratch.data(), 0, static_cast<std::size_t>(scratch.bytes()));  // so that no run has page faults
+  std::vector<double> least(entrants.size(), never);
+  const auto try_once = [&](int i) {
+    Entrant& one = entrants[static_cast<std::size_t>(i)];
+    const double seconds = options_.seconds(task, one.name, places.count, [&](int place) {
+      one.run.run(place * places.samples, scratch.data());
+    });
+    double& shortest = least[static_cast<std::size_t>(i)];
+    shortest = std::min(shortest, seconds);
+    return seconds;
+  };
+  const double start = clock_seconds();
+  // Who wins does not matter: all times go into a table.
+  static_cast<void>(
+      microbatch::fastest({.candidates = static_cast<int>(entrants.size()),
+                           .seconds = try_once,
+                           .allows = [](double) { return true; },
+                           .allows_closer = [&](double) { return clock_seconds() - start < closer_seconds; }}));
+  return least;
 }
 
 microbatch::Table CandidateTables::table(const Kernel& kernel) {
@@ -290,31 +318,19 @@ std::vector<Way> CandidateTables::compare(const Kernel& kernel, std::vector<Way>
     return std::find_if(list.begin(), list.end(), [&](const auto& one) { return one.algorithm == to_text(way.pieces, samples); });
   };
   if (std::any_of(ways.begin(), ways.end(), [&](const Way& way) { return find(way) == list.end(); })) {
-    std::vector<PieceRun> runs;
-    std::int64_t workspace = 64;
-    for (const Way& way : ways) {
-      runs.emplace_back(kernel.task, way.pieces, options_.threads, memory_of(kernel).arguments());
-      workspace = std::max(workspace, runs.back().workspace_bytes());
-    }
-    const Arena scratch(workspace);
-    std::memset(scratch.data(), 0, static_cast<std::size_t>(scratch.bytes()));
-    std::vector<double> least(ways.size(), never);
-    const auto try_once = [&](int i) {
-      const auto at = static_cast<std::size_t>(i);
-      const double seconds = options_.seconds(kernel.task, to_text(ways[at].pieces, samples), 1,
-                                              [&](int) { runs[at].run(0, scratch.data()); });
-      least[at] = std::min(least[at], seconds);
-      return seconds;
-    };
-    static_cast<void>(microbatch::fastest({.candidates = static_cast<int>(ways.size()),
-                                           .seconds = try_once,
-                                           .allows = [](double) { return true; },
-                                           .allows_closer = [](double) { return true; }}));
+    std::vector<Entrant> entrants;
+    for (const Way& way : ways)
+      entrants.push_back({to_text(way.pieces, samples),
+                          {kernel.task, way.pieces, options_.threads, memory_of(kernel).arguments()}});
+    const Arena scratch(scratch_bytes(entrants));
+    const std::vector<double> least = shortest(kernel.task, entrants, {}, scratch);
     for (std::size_t i = 0; i < ways.size(); ++i) {
-      runs[i].run(0, scratch.data());
-      const double error = kernel.task.accumulate ? 0 : kernels::sampled_error(kernel.task, memory_of(kernel).arguments());
+      PieceRun& run = entrants[i].run;
+      run.run(0, scratch.data());
+      const double error =
+          kernel.task.accumulate ? 0 : kernels::sampled_error(kernel.task, memory_of(kernel).arguments());
       const auto known = find(ways[i]);
-      const microbatch::Measured seen{to_text(ways[i].pieces, samples), least[i], runs[i].workspace_bytes(), error};
+      const microbatch::Measured seen{entrants[i].name, least[i], run.workspace_bytes(), error};
       known == list.end() ? list.push_back(seen) : void(*known = seen);
       ++measured_;
     }

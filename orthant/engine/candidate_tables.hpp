@@ -69,9 +69,15 @@ class CandidateTables {
 
  private:
   struct Group;
+  struct Places;
+  struct Entrant;
   [[nodiscard]] std::vector<Group> groups_of(const Kernel& kernel) const;
   [[nodiscard]] std::string key_of(const Group& group) const;
   std::vector<microbatch::Measured> measure(const Kernel& kernel, const Group& group);
+  static std::int64_t scratch_bytes(const std::vector<Entrant>& entrants);
+  /// The shortest times of all, which run in turns.
+  std::vector<double> shortest(const model::ConvTask& task, std::vector<Entrant>& entrants, const Places& places,
+                               const Arena& scratch) const;
   std::vector<Way> compare(const Kernel& kernel, std::vector<Way> ways);
   void remember(const std::string& key, std::vector<microbatch::Measured> list);
   StepMemory& memory_of(const Kernel& kernel);

@@ -8,6 +8,8 @@ namespace {
 using model::ConvTask;
 using model::Pass;
 
+constexpr std::int64_t sweep_bytes = 16 << 20;
+
 /// Bytes from one sample to the next of each argument; those of weights and biases stay.
 std::vector<std::int64_t> sample_bytes(const ConvTask& task) {
   const std::int64_t src = 4 * task.src.strides.n, dst = 4 * task.dst.strides.n;
@@ -42,15 +44,11 @@ void PieceRun::run(std::int64_t first, std::byte* scratch) {
   for (const auto& primitive : primitives_) primitive->execute({}, moved_, scratch);
 }
 
-namespace {
-constexpr std::int64_t sweep_bytes = 16 << 20;
-}
-
 CacheSweep::CacheSweep() : memory_(sweep_bytes) {}
 
 void CacheSweep::run() {
   constexpr std::int64_t line = 64;
-  for (std::int64_t at = 0; at < memory_.bytes(); at += line) memory_.data()[at] = memory_.data()[at] == std::byte{0} ? std::byte{1} : std::byte{0};
+  for (std::int64_t at = 0; at < memory_.bytes(); at += line) memory_.data()[at] ^= std::byte{1};
 }
 
 }  // namespace orthant::engine

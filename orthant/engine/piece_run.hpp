@@ -24,7 +24,7 @@ class PieceRun {
   void run(std::int64_t first, std::byte* scratch);
 
  private:
-  const model::ConvTask whole_;
+  model::ConvTask whole_;
   std::vector<void*> arguments_, moved_;
   std::vector<std::unique_ptr<kernels::Primitive>> primitives_;
   std::int64_t workspace_bytes_ = 0;

@@ -62,10 +62,10 @@ bool suits_brgconv(const ConvTask& task) {
 
 Order by_rule(const ConvTask& task) {
   using enum Algorithm;
-  if (suits_winograd(task)) return {winograd, direct, onednn, matrix, winograd_large, winograd_staged};
-  if (suits_brgconv(task)) return {onednn, direct, matrix, winograd, winograd_large, winograd_staged};
-  if (suits_matrix(task)) return {matrix, direct, onednn, winograd, winograd_large, winograd_staged};
-  return {direct, onednn, matrix, winograd, winograd_large, winograd_staged};
+  if (suits_winograd(task)) return {winograd, direct, onednn, matrix, winograd_large, winograd_staged, onednn_winograd};
+  if (suits_brgconv(task)) return {onednn, direct, matrix, winograd, winograd_large, winograd_staged, onednn_winograd};
+  if (suits_matrix(task)) return {matrix, direct, onednn, winograd, winograd_large, winograd_staged, onednn_winograd};
+  return {direct, onednn, matrix, winograd, winograd_large, winograd_staged, onednn_winograd};
 }
 
 Order preference(const ConvTask& task) {
@@ -89,6 +89,7 @@ std::unique_ptr<Primitive> make(Algorithm algorithm, const ConvTask& task, int t
     case Algorithm::winograd_staged: return winograd::make_conv(task, *winograd_kind(algorithm), threads);
     case Algorithm::matrix: return matrix::make_conv(task, threads);
     case Algorithm::onednn: return onednn::make_conv(task, threads);
+    case Algorithm::onednn_winograd: return onednn::make_winograd(task, threads);
     case Algorithm::direct: return direct::make_conv(task, threads);
   }
   return nullptr;

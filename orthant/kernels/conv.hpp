@@ -31,6 +31,9 @@ namespace orthant::kernels::onednn {
 /// oneDNN's best implementation. Null if oneDNN has only a reference implementation, if a layout is not dense, if dst
 /// does not have all the cells that src allows, or if gradients are to be accumulated.
 std::unique_ptr<Primitive> make_conv(const model::ConvTask& task, int threads);
+/// oneDNN's Winograd F(4,3) for images, in its own memory order: tensors are copied to scratch memory and back. Null
+/// where it has none.
+std::unique_ptr<Primitive> make_winograd(const model::ConvTask& task, int threads);
 /// Both are for tasks for which make_conv does not return null.
 PreparedWeights prepared_weights(const model::ConvTask& task, int threads);
 std::unique_ptr<Primitive> make_prepare_weights(const model::ConvTask& task, int threads);

@@ -61,6 +61,7 @@ const char* name_of(Algorithm algorithm) {
     case Algorithm::direct: return "direct";
     case Algorithm::winograd_large: return "winograd_large";
     case Algorithm::winograd_staged: return "winograd_staged";
+    case Algorithm::onednn_winograd: return "onednn_winograd";
   }
   return "";
 }
@@ -82,7 +83,8 @@ ErrorClass error_class(Algorithm algorithm) {
     case Algorithm::onednn:
     case Algorithm::direct: return ErrorClass::exact;
     case Algorithm::winograd_large:
-    case Algorithm::winograd_staged: return ErrorClass::fast;
+    case Algorithm::winograd_staged:
+    case Algorithm::onednn_winograd: return ErrorClass::fast;
   }
   return ErrorClass::exact;
 }

@@ -379,6 +379,32 @@ TEST(Parallel, SharedMemoryChangesNothing) {
   }
 }
 
+/// Samples computed apart by the same kernel have the same bits; only sums over samples are added in another order.
+TEST(Parallel, PiecesOfSamplesChangeNoBitButThoseOfSums) {
+  const tensor::Window three{.size = tensor::cube(3), .pad_lo = tensor::cube(1), .pad_hi = tensor::cube(1)};
+  model::GraphBuilder builder("three", 3, {.n = 7, .c = 16, .d = 6, .h = 8, .w = 8});
+  builder.add("a", model::Conv{.filters = 32, .window = three});
+  builder.add("relu", model::Activation{.kind = model::ActivationKind::relu});
+  builder.add("b", model::Conv{.filters = 32, .window = three});
+  builder.add("c", model::Conv{.filters = 32});
+  const model::Graph graph = builder.finish({.terms = {{}}});
+  const RanksOptions options{.data = Data::reals, .lower = {.update = false, .input_gradient = true, .keep_output = true}};
+  for (const model::Algorithm algorithm : model::named_algorithms) {
+    plan::Plan plan = plan::serial_plan(graph);
+    const auto set = [&](model::Pass pass, const std::vector<model::ConvPiece>& pieces) {
+      for (plan::NodePlan& node : plan.nodes) node.kernels[pass] = {.algorithm = algorithm, .pieces = pieces};
+    };
+    for (const model::Pass pass : model::all_passes) set(pass, {});
+    const Outcome whole = run_ranks(graph, plan, options);
+    set(model::Pass::forward, {{algorithm, 4}, {algorithm, 1}});
+    set(model::Pass::backward_data, {{algorithm, 2}});
+    EXPECT_EQ(difference(run_ranks(graph, plan, options), whole), "") << model::name_of(algorithm);
+    set(model::Pass::backward_weights, {{algorithm, 3}});
+    for (const auto& [name, error] : errors(run_ranks(graph, plan, options), whole))
+      EXPECT_LT(error, 1e-5) << model::name_of(algorithm) << " " << name;
+  }
+}
+
 /// Whoever updates a parameter, and whatever part of it: put together in the order of files, the optimizer's state is
 /// that of one rank, bit for bit, and there is a state for every item.
 TEST(Parallel, OptimizerStateIsIndependentOfThePlan) {

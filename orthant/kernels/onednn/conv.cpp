@@ -16,11 +16,11 @@ using model::ConvTask;
 using model::Pass;
 using tensor::Dim;
 
-constexpr auto direct = dnnl::algorithm::convolution_direct;
-
 /// A convolution as oneDNN describes it: with two spatial dims if the depth takes no part, and dilation counted from 0.
 struct Problem {
+  dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
   memory::desc src, dst, bias;
+  memory::desc asked_src, asked_dst;  ///< those, or with Winograd what the implementation chooses
   memory::desc any_weights;  ///< the implementation chooses
   memory::desc weights;      ///< our order
   memory::dims strides, dilates, pad_lo, pad_hi;
@@ -77,11 +77,19 @@ void describe_weights(const ConvTask& task, bool planar, Problem& problem) {
   problem.any_weights = {dims, memory::data_type::f32, memory::format_tag::any};
 }
 
-Problem describe(const ConvTask& task) {
+memory::desc in_any_order(const memory::desc& memory) {
+  return {memory.dims(), memory::data_type::f32, memory::format_tag::any};
+}
+
+Problem describe(const ConvTask& task, dnnl::algorithm algorithm) {
   const bool planar = is_planar(task);
   Problem problem;
+  problem.algorithm = algorithm;
   problem.src = activations(task.src.extents, planar);
   problem.dst = activations(task.dst.extents, planar);
+  const bool direct = algorithm == dnnl::algorithm::convolution_direct;
+  problem.asked_src = direct ? problem.src : in_any_order(problem.src);
+  problem.asked_dst = direct ? problem.dst : in_any_order(problem.dst);
   if (task.bias) problem.bias = {{task.dst.extents.c}, memory::data_type::f32, memory::format_tag::a};
   describe_weights(task, planar, problem);
   for (const Dim dim : tensor::spatial_dims) {
@@ -100,20 +108,21 @@ using BackwardWeights = dnnl::convolution_backward_weights;
 
 Forward::primitive_desc describe_forward(const Problem& p, const dnnl::primitive_attr& attr,
                                          const dnnl::engine& engine) {
-  const Forward::desc operation(dnnl::prop_kind::forward_training, direct, p.src, p.any_weights, p.bias, p.dst,
-                                p.strides, p.dilates, p.pad_lo, p.pad_hi);
+  const Forward::desc operation(dnnl::prop_kind::forward_training, p.algorithm, p.asked_src, p.any_weights, p.bias,
+                                p.asked_dst, p.strides, p.dilates, p.pad_lo, p.pad_hi);
   return {operation, attr, engine};
 }
 
 BackwardData::primitive_desc describe_backward_data(const Problem& p, const dnnl::engine& engine) {
-  const BackwardData::desc operation(direct, p.src, p.any_weights, p.dst, p.strides, p.dilates, p.pad_lo, p.pad_hi);
+  const BackwardData::desc operation(p.algorithm, p.asked_src, p.any_weights, p.asked_dst, p.strides, p.dilates,
+                                     p.pad_lo, p.pad_hi);
   const dnnl::primitive_attr attr = attributes({});
   return {operation, attr, engine, describe_forward(p, attr, engine)};
 }
 
 BackwardWeights::primitive_desc describe_backward_weights(const Problem& p, const dnnl::engine& engine) {
-  const BackwardWeights::desc operation(direct, p.src, p.any_weights, p.bias, p.dst, p.strides, p.dilates, p.pad_lo,
-                                        p.pad_hi);
+  const BackwardWeights::desc operation(p.algorithm, p.asked_src, p.any_weights, p.bias, p.asked_dst, p.strides,
+                                        p.dilates, p.pad_lo, p.pad_hi);
   const dnnl::primitive_attr attr = attributes({});
   return {operation, attr, engine, describe_forward(p, attr, engine)};
 }
@@ -123,6 +132,7 @@ std::string order_text(const memory::desc& memory) {
   const dnnl_memory_desc_t& data = memory.data;
   const dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
   std::string text;
+  if (data.format_kind != dnnl_blocked) return fmt::format(" kind {}", static_cast<int>(data.format_kind));
   for (int i = 0; i < data.ndims; ++i)
     text += fmt::format(" {}/{} stride {}", data.dims[i], data.padded_dims[i], blocking.strides[i]);
   for (int i = 0; i < blocking.inner_nblks; ++i)
@@ -131,11 +141,12 @@ std::string order_text(const memory::desc& memory) {
 }
 
 /// The primitive wants the weights in an order of its own. Unless they are prepared, they are copied to (or from)
-/// scratch, behind the scratchpad.
+/// scratch, behind the scratchpad. So are tensors where it wants these in another order.
 class OnednnConv final : public Primitive {
  public:
-  OnednnConv(const ConvTask& task, int threads) : threads_(threads), prepared_(task.prepared_bytes > 0) {
-    const Problem problem = describe(task);
+  OnednnConv(const ConvTask& task, dnnl::algorithm algorithm, int threads)
+      : threads_(threads), prepared_(task.prepared_bytes > 0) {
+    const Problem problem = describe(task, algorithm);
     switch (task.pass) {
       case Pass::forward: create_forward(problem, task); break;
       case Pass::backward_data: create_backward_data(problem, task); break;
@@ -147,7 +158,7 @@ class OnednnConv final : public Primitive {
   [[nodiscard]] bool created() const { return !name_.empty(); }
   [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] std::int64_t scratch_bytes() const override {
-    return scratchpad_bytes_ + (prepared_ ? 0 : weights_.bytes);
+    return scratchpad_bytes_ + copy_bytes_ + (prepared_ ? 0 : weights_.bytes);
   }
   /// In the order that the primitive wants.
   [[nodiscard]] const PreparedWeights& weights() const { return weights_; }
@@ -162,6 +173,29 @@ class OnednnConv final : public Primitive {
     std::array<void*, 5> data{};
     for (std::size_t i = 0; i < arguments.size(); ++i) data[i] = static_cast<float*>(arguments[i]) + offsets_[i];
     data[arguments.size()] = scratch;
+    if (copies_.empty()) return execute_main(arguments, scratch, data);
+
+    const std::array<void*, 5> given = data;
+    std::byte* at = static_cast<std::byte*>(scratch) + scratchpad_bytes_ + (prepared_ ? 0 : weights_.bytes);
+    for (const TensorCopy& copy : copies_) {
+      data[copy.argument] = at + copy.offset;
+      if (!copy.is_written) copy.reorder.run(stream_, std::array{given[copy.argument], data[copy.argument]});
+    }
+    execute_main(arguments, scratch, data);
+    for (const TensorCopy& copy : copies_)
+      if (copy.is_written) copy.reorder.run(stream_, std::array{data[copy.argument], given[copy.argument]});
+  }
+
+ private:
+  /// A tensor in the order that the primitive wants.
+  struct TensorCopy {
+    std::size_t argument = 0;
+    bool is_written = false;
+    std::int64_t offset = 0;
+    Call reorder{};
+  };
+
+  void execute_main(std::span<void* const> arguments, void* scratch, std::array<void*, 5>& data) {
     if (prepared_ || weights_.bytes == 0) return main_.run(stream_, data);
 
     void* ours = arguments[weights_at_];
@@ -172,13 +206,21 @@ class OnednnConv final : public Primitive {
     if (weights_are_written_) reorder_.run(stream_, std::array{theirs, ours});
   }
 
- private:
+  void reorder_tensor(std::size_t argument, const memory::desc& ours, const memory::desc& theirs, bool is_written) {
+    if (ours == theirs) return;
+    copies_.push_back(
+        {argument, is_written, copy_bytes_, is_written ? make_reorder(engine_, theirs, ours) : make_reorder(engine_, ours, theirs)});
+    copy_bytes_ += padded_bytes(theirs.get_size());
+  }
+
   void create_forward(const Problem& problem, const ConvTask& task) {
     const auto chosen = describe_forward(problem, attributes(task.activation), engine_);
     if (!adopt(chosen)) return;
     offsets_[at::conv_forward::src] = task.src.offset;
     offsets_[at::conv_forward::dst] = task.dst.offset;
     weights_at_ = at::conv_forward::weights;
+    reorder_tensor(at::conv_forward::src, problem.src, chosen.src_desc(), false);
+    reorder_tensor(at::conv_forward::dst, problem.dst, chosen.dst_desc(), true);
     reorder_weights(problem.weights, chosen.weights_desc());
     main_ = {engine_,
              Forward(chosen),
@@ -195,6 +237,8 @@ class OnednnConv final : public Primitive {
     offsets_[at::conv_backward_data::diff_dst] = task.dst.offset;
     offsets_[at::conv_backward_data::diff_src] = task.src.offset;
     weights_at_ = at::conv_backward_data::weights;
+    reorder_tensor(at::conv_backward_data::diff_dst, problem.dst, chosen.diff_dst_desc(), false);
+    reorder_tensor(at::conv_backward_data::diff_src, problem.src, chosen.diff_src_desc(), true);
     reorder_weights(problem.weights, chosen.weights_desc());
     main_ = {engine_,
              BackwardData(chosen),
@@ -210,6 +254,8 @@ class OnednnConv final : public Primitive {
     offsets_[at::conv_backward_weights::src] = task.src.offset;
     offsets_[at::conv_backward_weights::diff_dst] = task.dst.offset;
     weights_at_ = at::conv_backward_weights::diff_weights;
+    reorder_tensor(at::conv_backward_weights::src, problem.src, chosen.src_desc(), false);
+    reorder_tensor(at::conv_backward_weights::diff_dst, problem.dst, chosen.diff_dst_desc(), false);
     weights_are_written_ = true;
     reorder_weights(problem.weights, chosen.diff_weights_desc());
     main_ = {engine_,
@@ -245,8 +291,9 @@ class OnednnConv final : public Primitive {
   std::size_t weights_at_ = 0;
   bool weights_are_written_ = false;
   std::string name_;
-  std::int64_t scratchpad_bytes_ = 0;
+  std::int64_t scratchpad_bytes_ = 0, copy_bytes_ = 0;
   PreparedWeights weights_;
+  std::vector<TensorCopy> copies_;
 };
 
 /// Runs the reorder of a convolution's weights only.
@@ -285,13 +332,14 @@ bool overflows_counters(const ConvTask& task) {
 }
 
 /// Null where oneDNN has no fast implementation, or must not be asked for one.
-std::unique_ptr<OnednnConv> create(const ConvTask& task, int threads) {
+std::unique_ptr<OnednnConv> create(const ConvTask& task, int threads,
+                                   dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct) {
   limit_instructions();
   if (!tensor::is_dense(task.src) || !tensor::is_dense(task.dst) || !uses_all_of_src(task)) return nullptr;
   if (task.accumulate || overruns_scratchpad(task) || overflows_counters(task)) return nullptr;
   const TeamScope team(threads);
   try {
-    auto conv = std::make_unique<OnednnConv>(task, threads);
+    auto conv = std::make_unique<OnednnConv>(task, algorithm, threads);
     if (conv->created()) return conv;
   } catch (const dnnl::error&) {
     // oneDNN has no implementation at all, which is the same to us as having no fast one.
@@ -302,6 +350,11 @@ std::unique_ptr<OnednnConv> create(const ConvTask& task, int threads) {
 }  // namespace
 
 std::unique_ptr<Primitive> make_conv(const ConvTask& task, int threads) { return create(task, threads); }
+
+std::unique_ptr<Primitive> make_winograd(const ConvTask& task, int threads) {
+  if (task.prepared_bytes > 0 || !is_planar(task)) return nullptr;
+  return create(task, threads, dnnl::algorithm::convolution_winograd);
+}
 
 PreparedWeights prepared_weights(const ConvTask& task, int threads) { return create(task, threads)->weights(); }
 
