@@ -20,7 +20,7 @@ import numpy
 from program import PROGRAM, ProgramTest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from job import SECONDS_TO_END, Job, until  # noqa: E402
+from job import SECONDS_TO_END, Job, RunningClock, until  # noqa: E402
 from runs import RunFolder, write_run  # noqa: E402
 
 SHIM = pathlib.Path(sys.argv.pop(1)).resolve()
@@ -31,6 +31,7 @@ GRIDS = {1: "n1", 2: "d2", 3: "f3", 4: "n2d2"}
 PATHS = ["rank", "all", "mpirun", "command"]
 # Of a step, by a read that takes as long.
 MILLISECONDS = [20, 5000]
+clock = RunningClock()
 
 
 class Trial:
@@ -71,13 +72,13 @@ class Trial:
             until(lambda: process.poll() is not None or self.run.steps() > 0, SECONDS_TO_END)
             time.sleep(self.random.random() * self.milliseconds / 1000)
             before = self.run.steps()
-            begin = time.monotonic()
+            begin = clock.now()
             try:
                 self.tell(job, process)
             except (StopIteration, ProcessLookupError):
                 job.kill()
             _, errors = job.run(process)
-            self.seconds = time.monotonic() - begin
+            self.seconds = clock.now() - begin
             gone = until(lambda: not job.processes(), 30)
             left = job.files()
         code = 1 if self.path == "mpirun" else 85

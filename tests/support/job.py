@@ -5,6 +5,7 @@ import pathlib
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 # Long for a job that ends by itself, even on a machine that others keep busy, and short of the 300 s after which the
@@ -24,6 +25,25 @@ def children(pid):
     """Of a process, which may start some from more than one thread."""
     lists = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
     return sorted(int(word) for path in lists for word in path.read_text().split())
+
+
+class RunningClock:
+    """Seconds in which this process itself could run: what a machine that stops for a while adds to a wait is left out."""
+
+    def __init__(self):
+        self._seconds = 0.0
+        threading.Thread(target=self._tick, daemon=True).start()
+
+    def _tick(self):
+        last = time.monotonic()
+        while True:
+            time.sleep(0.02)
+            now = time.monotonic()
+            self._seconds += min(now - last, 0.5)
+            last = now
+
+    def now(self):
+        return self._seconds
 
 
 class Job:
