@@ -21,6 +21,7 @@ struct Attendance::Shared {
   struct Slot {
     std::atomic<unsigned> marks;
     std::atomic<pid_t> pid;
+    std::atomic<int> code;  ///< plus one; 0: not known
   };
   std::uint64_t key;  ///< tells this memory from that of a command that has the same number on another host
   Slot slots[1];      ///< one per rank
@@ -60,6 +61,8 @@ bool Attendance::any(Mark mark) const {
 
 pid_t Attendance::pid(int rank) const { return shared_ == nullptr ? 0 : shared_->slots[rank].pid.load(); }
 
+int Attendance::code(int rank) const { return shared_ == nullptr ? -1 : shared_->slots[rank].code - 1; }
+
 Attendance::Shared* Attendance::Shared::open(const std::string& address, int ranks) {
   pid_t pid = 0;
   int file = -1;
@@ -79,21 +82,33 @@ Attendance::Shared* Attendance::Shared::open(const std::string& address, int ran
   return shared;
 }
 
+/// The place of this rank in the memory of the command that started it.
+struct Attended {
+  Attendance::Shared::Slot* slot = nullptr;
+
+  static const Attended& mine() {
+    static const Attended attended;
+    return attended;
+  }
+
+ private:
+  Attended() {
+    const char* address = std::getenv(Attendance::variable);
+    const auto job = launched();
+    if (address == nullptr || !job || job->rank >= job->size) return;
+    Attendance::Shared* shared = Attendance::Shared::open(address, job->size);
+    if (shared == nullptr) return;
+    slot = &shared->slots[job->rank];
+    slot->pid = getpid();
+  }
+};
+
 void tell_launcher(Mark mark) {
-  struct Place {
-    std::atomic<unsigned>* marks = nullptr;
-    Place() {
-      const char* address = std::getenv(Attendance::variable);
-      const auto job = launched();
-      if (address == nullptr || !job || job->rank >= job->size) return;
-      Attendance::Shared* shared = Attendance::Shared::open(address, job->size);
-      if (shared == nullptr) return;
-      shared->slots[job->rank].pid = getpid();
-      marks = &shared->slots[job->rank].marks;
-    }
-  };
-  static const Place place;
-  if (place.marks != nullptr) *place.marks |= static_cast<unsigned>(mark);
+  if (auto* slot = Attended::mine().slot) slot->marks |= static_cast<unsigned>(mark);
+}
+
+void tell_launcher_code(int code) {
+  if (auto* slot = Attended::mine().slot) slot->code = code + 1;
 }
 
 }  // namespace orthant::comm

@@ -17,6 +17,8 @@ enum class Mark : unsigned {
 
 /// Marks this rank, if a command of this machine started it.
 void tell_launcher(Mark mark);
+/// With which exit code this rank is about to leave.
+void tell_launcher_code(int code);
 
 /// Memory in which the ranks of a machine tell the command that started them how far they have come. It has no name in
 /// any file system; ranks find it through the environment and /proc.
@@ -37,10 +39,12 @@ class Attendance {
   [[nodiscard]] bool any(Mark mark) const;
   /// The process of a rank that has begun; 0 before.
   [[nodiscard]] pid_t pid(int rank) const;
+  /// With which exit code a rank leaves; -1 if it has not said so.
+  [[nodiscard]] int code(int rank) const;
 
  private:
-  friend void tell_launcher(Mark mark);
   struct Shared;
+  friend struct Attended;
   int ranks_;
   int file_ = -1;
   Shared* shared_ = nullptr;

@@ -3,11 +3,13 @@
 #include "orthant/base/format.hpp"
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -43,6 +45,23 @@ int open_process(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pi
 bool has_ended(int process) {
   pollfd file{process, POLLIN, 0};
   return process >= 0 && poll(&file, 1, 0) == 1;
+}
+
+void wait_for_end(int process) {
+  pollfd file{process, POLLIN, 0};
+  while (poll(&file, 1, -1) < 0) {
+  }
+}
+
+void become_guard(std::initializer_list<int> processes) {
+  setsid();
+  prctl(PR_SET_NAME, "orthant-guard");
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, nullptr);
+  int next = 0;
+  for (const int process : processes) dup2(process, next++);
+  close_range(static_cast<unsigned>(next), ~0U, 0);
 }
 
 void signal_process(int process, int signal) {

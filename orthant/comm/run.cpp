@@ -6,6 +6,7 @@
 #include "orthant/comm/attendance.hpp"
 #include "orthant/comm/board.hpp"
 #include "orthant/comm/failure.hpp"
+#include "orthant/comm/hold.hpp"
 #include "orthant/comm/launch.hpp"
 #include "orthant/comm/lifeline.hpp"
 #include "orthant/comm/mpi_comm.hpp"
@@ -42,6 +43,7 @@ std::atomic<Board*> job_board{nullptr};
 /// Calls MPI_Abort and, if that hangs, exits, after which the launcher ends the other ranks.
 [[noreturn]] void abort_job(Exit exit) {
   const auto code = static_cast<int>(exit);
+  release_launcher();
   int is_started = 0;
   MPI_Initialized(&is_started);
   if (is_started == 0) _exit(code);
@@ -114,6 +116,7 @@ Exit check_program(Comm& comm) {
 
 int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const RunOptions& options) {
   tell_launcher(Mark::began);
+  prepare_to_hold_launcher();
   std::unique_ptr<Board> board;
   std::unique_ptr<Lifeline> lifeline;
   const std::chrono::milliseconds timeout = watchdog_timeout();
@@ -154,7 +157,9 @@ int run_ranks(const Launched& job, const std::function<int(Comm&)>& body, const 
     watchdog.detach();
     comm->barrier();
     job_board = nullptr;
+    tell_launcher_code(code);
     tell_launcher(Mark::leaving);
+    release_launcher();
     check_mpi(MPI_Finalize(), "MPI_Finalize");
     return code;
   } catch (...) {

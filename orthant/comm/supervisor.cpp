@@ -34,6 +34,10 @@ constexpr milliseconds most_to_start{60'000};
 /// mpirun ends the other ranks in about two seconds.
 constexpr milliseconds most_to_end{3'000}, most_to_end_later{10'000};
 
+/// What Open MPI's mpirun returns after SIGTERM or SIGINT.
+constexpr int code_of_mpirun_that_was_told = 1;
+constexpr const char* when_starting = " while MPI started";
+
 constexpr std::array passed_on{SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 bool ends_job(int signal) { return signal != SIGUSR1 && signal != SIGUSR2; }
@@ -49,10 +53,7 @@ std::string cause_text(int code) {
 
 }  // namespace
 
-Supervisor::Supervisor(SupervisedJob job) : job_(std::move(job)), attendance_(job_.ranks) {
-  // Nothing in ended_ may move.
-  processes_.reserve(static_cast<std::size_t>(job_.ranks) + 1024);
-}
+Supervisor::Supervisor(SupervisedJob job) : job_(std::move(job)), attendance_(job_.ranks) {}
 
 Supervisor::~Supervisor() {
   for (const Process& process : processes_)
@@ -64,7 +65,7 @@ Supervisor::~Supervisor() {
 int Supervisor::run() {
   start_mpirun();
   Clock::time_point last = Clock::now();
-  while (!mpirun_.has_ended) {
+  while (!mpirun_.ended) {
     const milliseconds period = !is_starting_ ? milliseconds(500) : milliseconds(age_ < seconds(5) ? 3 : 200);
     wait(period);
     // Time in which this process itself did not run is nobody's fault.
@@ -108,12 +109,13 @@ void Supervisor::start_mpirun() {
     _exit(127);
   }
   mpirun_.file = open_process(mpirun_.pid);
+  cleaner_.emplace(mpirun_.pid, attendance_.address());
 }
 
 void Supervisor::wait(Duration period) {
   std::vector<pollfd> files{{signal_file_, POLLIN, 0}, {mpirun_.file, POLLIN, 0}};
   for (const Process& process : processes_)
-    if (!process.has_ended) files.push_back({process.file, POLLIN, 0});
+    if (!process.ended) files.push_back({process.file, POLLIN, 0});
   poll(files.data(), files.size(), static_cast<int>(period.count()));
 }
 
@@ -139,7 +141,7 @@ void Supervisor::look_for_ranks() {
   for (Process& process : processes_) {
     for (int rank = 0; rank < job_.ranks && process.rank < 0; ++rank)
       if (attendance_.pid(rank) == process.pid) process.rank = rank;
-    if ((process.rank >= 0 && !job_name_.empty()) || process.has_ended) continue;
+    if ((process.rank >= 0 && !job_name_.empty()) || process.ended) continue;
     const std::string rank = variable_of(process.pid, "OMPI_COMM_WORLD_RANK");
     if (rank.empty()) continue;
     process.rank = std::clamp(std::atoi(rank.c_str()), 0, job_.ranks - 1);
@@ -149,18 +151,14 @@ void Supervisor::look_for_ranks() {
 
 void Supervisor::add_process(pid_t pid) {
   const bool known = std::any_of(processes_.begin(), processes_.end(), [&](const Process& p) { return p.pid == pid; });
-  if (known || processes_.size() == processes_.capacity()) return;
-  processes_.push_back({.pid = pid, .file = open_process(pid)});
+  if (!known) processes_.push_back({.pid = pid, .file = open_process(pid)});
 }
 
 void Supervisor::note_ends() {
-  mpirun_.has_ended = has_ended(mpirun_.file);
-  for (Process& process : processes_) {
-    // A process that could not be opened had ended by then.
-    if (process.has_ended || (process.file >= 0 && !has_ended(process.file))) continue;
-    process.has_ended = true;
-    ended_.push_back(&process);
-  }
+  if (has_ended(mpirun_.file)) mpirun_.ended = age_;
+  // A process that could not be opened had ended by then.
+  for (Process& process : processes_)
+    if (!process.ended && (process.file < 0 || has_ended(process.file))) process.ended = age_;
   // On hosts mpirun starts other programs, too, and waits for other machines.
   if (first_lost() != nullptr && !job_.on_hosts) set_fuse(is_starting_ ? most_to_end : most_to_end_later);
   if (all_ended()) set_fuse(job_.on_hosts ? 3 * most_to_end_later + link_timeout() : most_to_end);
@@ -187,7 +185,7 @@ void Supervisor::check_start(Duration tick) {
   };
   check_stopped(mpirun_);
   for (Process& process : processes_)
-    if (!process.has_ended) check_stopped(process);
+    if (!process.ended) check_stopped(process);
   if (code_ || job_.on_hosts || age_ < std::max(job_.timeout, most_to_start)) return;
   for (int rank = 0; rank < job_.ranks; ++rank) {
     if (attendance_.has(rank, Mark::began)) continue;
@@ -223,14 +221,25 @@ bool Supervisor::all_oblige() const {
 bool Supervisor::all_ended() const {
   const auto ranks =
       std::count_if(processes_.begin(), processes_.end(), [](const Process& process) { return process.rank >= 0; });
-  return ranks > 0 && ranks >= job_.ranks_here && ended_.size() == processes_.size();
+  return ranks > 0 && ranks >= job_.ranks_here &&
+         std::all_of(processes_.begin(), processes_.end(), [](const Process& process) { return process.ended; });
 }
 
-const Supervisor::Process* Supervisor::first_lost() const {
-  const auto found = std::find_if(ended_.begin(), ended_.end(), [&](const Process* process) {
-    return process->rank >= 0 ? !attendance_.has(process->rank, Mark::leaving) : !job_.on_hosts;
-  });
-  return found == ended_.end() ? nullptr : *found;
+bool Supervisor::was_lost(const Process& process, std::optional<int> code) const {
+  if (!process.ended) return false;
+  if (process.rank < 0) return !job_.on_hosts;
+  if (!attendance_.has(process.rank, Mark::leaving)) return true;
+  // On another host one may have been lost.
+  if (!code || job_.on_hosts) return false;
+  const int said = attendance_.code(process.rank);
+  return said >= 0 && said != *code;
+}
+
+const Supervisor::Process* Supervisor::first_lost(std::optional<int> code) const {
+  const Process* first = nullptr;
+  for (const Process& process : processes_)
+    if (was_lost(process, code) && (first == nullptr || *process.ended < *first->ended)) first = &process;
+  return first;
 }
 
 std::string Supervisor::name_of(const Process& process) const {
@@ -245,7 +254,7 @@ std::string Supervisor::name_of(const Process& process) const {
 }
 
 void Supervisor::end_all() {
-  if (job_.on_hosts && !mpirun_.has_ended && fuse_.value_or(Duration{1}) > Duration{}) {
+  if (job_.on_hosts && !mpirun_.ended && fuse_.value_or(Duration{1}) > Duration{}) {
     // mpirun reaches the other machines. It may be stopped itself.
     signal_process(mpirun_.file, SIGCONT);
     signal_process(mpirun_.file, SIGTERM);
@@ -259,10 +268,10 @@ void Supervisor::end_all() {
 int Supervisor::conclude(int status) {
   look_for_ranks();
   note_ends();
-  const int code = code_.value_or(code_of_status(status));
+  const int code = code_.value_or(code_of_job(status));
   if (code == 0) return 0;
   if (!code_ && signal_ == 0 && !attendance_.any(Mark::spoke)) {
-    const std::string why = why_nobody_knows(status);
+    const std::string why = why_nobody_knows(status, code);
     if (!why.empty()) print_error(why);
   }
   for (const pid_t pid : processes_with(Attendance::variable, attendance_.address()))
@@ -271,30 +280,44 @@ int Supervisor::conclude(int status) {
   return code_ || signal_ == 0 || !WIFSIGNALED(status) ? code : 128 + signal_;
 }
 
-/// Why the job ended with this code, if no rank of this machine printed it; empty if they ended as they should.
-std::string Supervisor::why_nobody_knows(int status) const {
+/// What mpirun returns; but where it was told to end itself, and the ranks have left in order, what they return.
+int Supervisor::code_of_job(int status) const {
   const int code = code_of_status(status);
-  const bool was_killed = fuse_ && *fuse_ <= Duration{};
-  const char* when = is_starting_ ? " while MPI started" : "";
-  if (const Process* lost = first_lost()) {
-    return fmt::format("{} ended without a message{}{}", name_of(*lost), when,
+  if (!WIFEXITED(status) || code != code_of_mpirun_that_was_told) return code;
+  int said = -1;
+  for (const Process& process : processes_) {
+    if (process.rank < 0) continue;
+    const int of_rank = attendance_.code(process.rank);
+    if (of_rank < 0 || (said >= 0 && of_rank != said)) return code;
+    said = of_rank;
+  }
+  return said < 0 ? code : said;
+}
+
+/// Why the job ended with this code, if no rank of this machine printed it; empty if they ended as they should.
+std::string Supervisor::why_nobody_knows(int status, int code) const {
+  // What mpirun returns is the code of the first rank that failed, unless it was killed itself.
+  if (const Process* lost = first_lost(WIFEXITED(status) ? std::optional(code) : std::nullopt)) {
+    const bool was_killed = fuse_ && *fuse_ <= Duration{};
+    return fmt::format("{} ended without a message{}{}", name_of(*lost), is_starting_ ? when_starting : "",
                        was_killed ? "" : ": " + cause_text(code));
   }
-  // A rank that is killed when it is about to leave keeps the others waiting, so it ends first.
-  if (!job_.on_hosts && WIFEXITED(status) && code > 128 && !ended_.empty() && ended_.front()->rank >= 0)
-    return fmt::format("{} ended without a message: {}", name_of(*ended_.front()), cause_text(code));
-  if (!is_starting_) return "";
-  if (job_.on_hosts) {
-    return code <= 128 ? ""
-                       : fmt::format("a rank on another host ended without a message{}: {}", when, cause_text(code));
-  }
-  if (WIFSIGNALED(status)) return fmt::format("{} ended{}: {}", name_of(mpirun_), when, cause_text(code));
+  return is_starting_ ? why_start_failed(status, code) : "";
+}
+
+/// The same for a job of which no rank is known to be lost, and which had not started.
+std::string Supervisor::why_start_failed(int status, int code) const {
+  const std::string cause = cause_text(code);
+  if (job_.on_hosts)
+    return code <= 128 ? "" : fmt::format("a rank on another host ended without a message{}: {}", when_starting, cause);
+  if (WIFSIGNALED(status))
+    return fmt::format("{} ended{}: {}", name_of(mpirun_), when_starting, cause);
+  const auto is_known = [](const Process& process) { return process.rank >= 0; };
   if (processes_.size() < static_cast<std::size_t>(job_.ranks_here) && !processes_.empty())
-    return fmt::format("a rank on host '{}' ended without a message{}: {}", host_name(), when, cause_text(code));
-  if (std::any_of(processes_.begin(), processes_.end(), [](const Process& process) { return process.rank >= 0; }))
-    return "";
-  return fmt::format("mpirun ended before it had started a rank ({}); see what 'mpirun -np {} true' says",
-                     cause_text(code), job_.ranks);
+    return fmt::format("a rank on host '{}' ended without a message{}: {}", host_name(), when_starting, cause);
+  if (std::any_of(processes_.begin(), processes_.end(), is_known)) return "";
+  return fmt::format("mpirun ended before it had started a rank ({}); see what 'mpirun -np {} true' says", cause,
+                     job_.ranks);
 }
 
 }  // namespace orthant::comm

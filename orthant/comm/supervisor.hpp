@@ -1,6 +1,7 @@
 #pragma once
 
 #include "orthant/comm/attendance.hpp"
+#include "orthant/comm/cleaner.hpp"
 
 #include <csignal>
 
@@ -41,7 +42,7 @@ class Supervisor {
     int file = -1;  ///< a pidfd
     int rank = -1;  ///< -1: not known yet
     Duration stopped{};
-    bool has_ended = false;
+    std::optional<Duration> ended{};  ///< when it was seen, from the start of the job
   };
 
   void start_mpirun();
@@ -60,19 +61,23 @@ class Supervisor {
   [[nodiscard]] bool all_watch() const;
   [[nodiscard]] bool all_oblige() const;
   [[nodiscard]] bool all_ended() const;
-  /// The first process that ended though nobody told it to.
-  [[nodiscard]] const Process* first_lost() const;
+  /// The first process that ended though nobody told it to: before it was about to leave or, where the exit code of the
+  /// job is known, not with the one with which it was leaving.
+  [[nodiscard]] const Process* first_lost(std::optional<int> code = std::nullopt) const;
+  [[nodiscard]] bool was_lost(const Process& process, std::optional<int> code) const;
   [[nodiscard]] std::string name_of(const Process& process) const;
   void end_all();
   /// Prints the line of the job, unless somebody has, and returns its exit code.
   int conclude(int status);
-  [[nodiscard]] std::string why_nobody_knows(int status) const;
+  [[nodiscard]] int code_of_job(int status) const;
+  [[nodiscard]] std::string why_nobody_knows(int status, int code) const;
+  [[nodiscard]] std::string why_start_failed(int status, int code) const;
 
   SupervisedJob job_;
   Attendance attendance_;
   Process mpirun_;
   std::vector<Process> processes_;
-  std::vector<const Process*> ended_;
+  std::optional<Cleaner> cleaner_;
   std::string job_name_;  ///< Open MPI's
   sigset_t signals_{};
   int signal_file_ = -1;

@@ -4,6 +4,7 @@
 #include "orthant/comm/attendance.hpp"
 #include "orthant/comm/board.hpp"
 #include "orthant/comm/failure.hpp"
+#include "orthant/comm/hold.hpp"
 #include "orthant/comm/job_files.hpp"
 #include "orthant/comm/launch.hpp"
 #include "orthant/comm/lifeline.hpp"
@@ -240,6 +241,7 @@ void Watchdog::end_for_neighbour() {
                     "want of memory",
                     rank, pid));
   }
+  release_launcher();
   // The launcher knows the exit code of that rank and is about to end this one. This is for launchers that do not.
   std::this_thread::sleep_for(std::chrono::seconds(3));
   options_.end(Exit::internal);

@@ -40,6 +40,16 @@ std::int64_t copy_bytes(const RunFile& run, const model::Graph& graph) {
                            model::parameter_count(graph));
 }
 
+/// What this rank takes for moments when weights are made, saved or written to a checkpoint, one parameter after the
+/// other: the largest as a whole, on rank 0 also the part of it that a rank has sent, and what the checkpoint's thread
+/// writes of it.
+std::int64_t passing_bytes(const RunFile& run, const model::Graph& graph, const comm::Comm& comm) {
+  std::int64_t largest = 0;
+  for (const model::Parameter& parameter : model::parameters(graph))
+    largest = std::max(largest, base::checked_mul(model::count(parameter), sizeof(float)));
+  return base::checked_mul(largest, comm.rank() == 0 ? 2 : 1) + (run.checkpoint.on ? largest / comm.size() : 0);
+}
+
 /// Collective.
 std::unique_ptr<engine::Session> make_session(const RunFile& run, const Setup& setup, comm::Comm& comm,
                                               const TrainOptions& options) {
@@ -48,7 +58,7 @@ std::unique_ptr<engine::Session> make_session(const RunFile& run, const Setup& s
   session_options.threads = options.threads;
   session_options.kernels = options.kernels;
   session_options.kernels.limits.steps_per_epoch = std::min(setup.batches.steps_per_epoch(), setup.steps);
-  session_options.other_bytes = copy_bytes(run, setup.graph) / setup.plan.ranks;
+  session_options.other_bytes = copy_bytes(run, setup.graph) / setup.plan.ranks + passing_bytes(run, setup.graph, comm);
   return std::make_unique<engine::Session>(setup.graph, setup.plan, comm, session_options);
 }
 

@@ -31,11 +31,20 @@ bool make_directory(const std::string& path) {
   return made;
 }
 
-std::string first_free(const std::string& name) {
-  for (int number = 1;; ++number) {
-    std::string path = fmt::format("runs/{}-{}", name, number);
-    if (make_directory(path)) return path;
-  }
+std::string numbered(const std::string& name, int number) { return fmt::format("runs/{}-{}", name, number); }
+
+/// The first number of a run of this name that is not taken.
+int first_free(const std::string& name) {
+  int number = 1;
+  while (fs::exists(numbered(name, number))) ++number;
+  return number;
+}
+
+/// Other runs may begin at the same time.
+std::string make_first_free(const std::string& name) {
+  int number = first_free(name);
+  while (!make_directory(numbered(name, number))) ++number;
+  return numbered(name, number);
 }
 
 }  // namespace
@@ -73,10 +82,8 @@ std::vector<std::string> cut_table(const std::string& path, std::int64_t step) {
 }
 
 std::string newest_run(const std::string& name) {
-  std::string newest;
-  for (int number = 1; fs::is_directory(fmt::format("runs/{}-{}", name, number)); ++number)
-    newest = fmt::format("runs/{}-{}", name, number);
-  return newest;
+  const int free = first_free(name);
+  return free == 1 ? "" : numbered(name, free - 1);
 }
 
 RunDirectory::RunDirectory(std::string path)
@@ -92,7 +99,7 @@ void check_run_directory(const std::string& wanted, bool overwrite) {
 RunDirectory::RunDirectory(const std::string& wanted, const std::string& name, bool overwrite) : path_(wanted) {
   check_run_directory(wanted, overwrite);
   if (wanted.empty()) {
-    path_ = first_free(name);
+    path_ = make_first_free(name);
     lock_ = std::make_unique<data::io::DirectoryLock>(path_);
     return;
   }

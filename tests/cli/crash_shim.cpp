@@ -1,6 +1,7 @@
 // Preloaded into `orthant` by crashes_test.py: kills the process in front of a call that changes a checkpoint.
 // ORTHANT_TEST_CRASH is the number of that call, from 1 on; with 0 nothing happens, and the calls are written, one per
-// line, into the file that ORTHANT_TEST_CALLS names. ORTHANT_TEST_ERROR makes the call fail with that errno instead.
+// line, into the file that ORTHANT_TEST_CALLS names. ORTHANT_TEST_ERROR makes the call fail with that errno instead. With
+// ORTHANT_TEST_RANK only calls of that rank count.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -35,12 +36,18 @@ void note(const std::string& line) {
   static_cast<void>(next<ssize_t (*)(int, const void*, std::size_t)>("write")(file, line.data(), line.size()));
 }
 
+bool is_of_rank() {
+  const char* wanted = std::getenv("ORTHANT_TEST_RANK");
+  const char* mine = std::getenv("OMPI_COMM_WORLD_RANK");
+  return wanted == nullptr || (mine != nullptr && std::string(wanted) == mine);
+}
+
 /// True if the call is to fail; does not return from the one in front of which the process dies.
 bool fails_in(const char* call, const std::string& path) {
   static std::atomic<int> calls = 0;
   if (path.find("/checkpoints") == std::string::npos) return false;
   const char* wanted = std::getenv("ORTHANT_TEST_CRASH");
-  if (wanted == nullptr) return false;
+  if (wanted == nullptr || !is_of_rank()) return false;
   const int number = ++calls;
   note(std::string(call) + " " + path + "\n");
   if (number != std::atoi(wanted)) return false;

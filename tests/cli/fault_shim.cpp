@@ -1,7 +1,9 @@
 // Preloaded into `orthant` by faults_test.py: fails in one call of one rank.
 // ORTHANT_TEST_FAULT is "<rank> <call> <number> <fault>": which of the calls of that name (from 1), and what happens
 // there: error (the call fails), exit, kill or stop. Of reads, only those of samples count: .npy and 1 KiB or more.
+// ORTHANT_TEST_SLOW_READ is how many milliseconds each of these takes.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <mpi.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <sstream>
 #include <string>
 
@@ -27,6 +30,8 @@ bool fails_in(const std::string& call) {
   int number = 0;
   words >> rank >> wanted >> number >> fault;
   if (rank != mine || wanted != call || ++calls != number) return false;
+  // Whoever measures from here on waits for this file.
+  if (const char* mark = std::getenv("ORTHANT_TEST_MARK")) close(creat(mark, 0644));
   if (fault == "exit") std::exit(3);
   if (fault == "kill") std::raise(SIGKILL);
   if (fault == "stop") std::raise(SIGSTOP);
@@ -38,6 +43,15 @@ bool reads_sample(int file, std::size_t bytes) {
   std::array<char, 4096> path{};
   const ssize_t length = readlink(("/proc/self/fd/" + std::to_string(file)).c_str(), path.data(), path.size() - 1);
   return length > 0 && std::string(path.data()).ends_with(".npy");
+}
+
+/// Signals do not make it shorter.
+void take_time() {
+  const char* text = std::getenv("ORTHANT_TEST_SLOW_READ");
+  if (text == nullptr) return;
+  timespec left{std::atoi(text) / 1000, std::atoi(text) % 1000 * 1'000'000L};
+  while (nanosleep(&left, &left) != 0) {
+  }
 }
 
 }  // namespace
@@ -71,9 +85,12 @@ int MPI_Ireduce_scatter_block(const void* sent, void* received, int count, MPI_D
 ssize_t pread(int file, void* into, std::size_t bytes, off_t offset) {
   using Function = ssize_t (*)(int, void*, std::size_t, off_t);
   static const auto next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "pread"));
-  if (reads_sample(file, bytes) && fails_in("pread")) {
-    errno = EIO;
-    return -1;
+  if (reads_sample(file, bytes)) {
+    if (fails_in("pread")) {
+      errno = EIO;
+      return -1;
+    }
+    take_time();
   }
   return next(file, into, bytes, offset);
 }

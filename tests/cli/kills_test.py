@@ -4,8 +4,7 @@ usage: kills_test.py PROGRAM [KILLS]
 """
 
 import collections
-import hashlib
-import json
+import concurrent.futures
 import os
 import pathlib
 import random
@@ -15,136 +14,125 @@ import sys
 import time
 import unittest
 
-import h5py
-import numpy
 from program import PROGRAM, ProgramTest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from job import SECONDS_TO_END, Job, until  # noqa: E402
+from runs import RunFolder, write_run, write_samples  # noqa: E402
 
 KILLS = int(sys.argv.pop(1)) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 30
 SEED = int(os.environ.get("ORTHANT_TEST_SEED", "1"))
-# Grid and ranks, and whether the samples come from HDF5 files and are kept in memory.
-CASES = [("n1", 1, True), ("d2", 2, False), ("n2d2", 4, True), ("f2", 2, False), ("p2", 2, True)]
-EVERY = 4
-NETWORK = """name: small
-input: 2x8x8x8
-layers:
-  - {name: conv1, op: conv, filters: 8, kernel: 3, pad: 1}
-  - {name: norm1, op: batch_norm}
-  - {name: act1, op: relu}
-  - {name: conv2, op: conv, filters: 8, kernel: 3, pad: 1}
-  - {name: act2, op: relu}
-  - {name: flatten, op: flatten}
-  - {name: drop1, op: dropout, rate: 0.2}
-  - {name: fc1, op: dense, features: 4}
-loss: mean_squared_error
-"""
-RUN = f"""model: net.yaml
-mini_batch: 4
-steps: 200
-optimizer: adam
-learning_rate: 0.001
-checkpoint: {{every: {EVERY}, keep: 2}}
-threads: 1
-"""
-DATA = {False: "data: {kind: synthetic, samples: 10}\n",
-        True: "data: {kind: hdf5, files: data, store: memory, augment: {flip: [d, h, w]}}\n"}
+# Several runs at a time: most of a cycle is waiting for processes to come and go.
+AT_ONCE = 3
+INTERVALS = 10
+# Steps between checkpoints: a few tens of milliseconds, longer than one takes to be written on a machine that does nothing else.
+EVERY = {1: 500, 2: 50, 3: 50, 4: 30}
+GRIDS = [("n1", 1), ("d2", 2), ("n2d2", 4), ("f2", 2), ("p2", 2), ("f3", 3)]
+# Samples that are read in every step, and samples that are kept in memory.
+STORES = ["off", "memory"]
+TARGETS = ["all", "rank", "mpirun", "command"]
+
+
+class Chain:
+    """A run of one plan that is killed until it has been killed often enough, and begun again when it has ended."""
+
+    def __init__(self, folder, grid, ranks, store):
+        self.folder, self.grid, self.ranks, self.store = folder, grid, ranks, store
+        self.name = f"{grid}-{store}"
+        self.every = EVERY[ranks]
+        self.steps = INTERVALS * self.every
+        self.random = random.Random(f"{SEED} {self.name}")
+        self.report = collections.Counter()
+        self.errors = []
+        self.whole = RunFolder(folder / f"{self.name}-whole")
+        self.seconds = self.finish(self.whole)
+
+    def start(self, job, run):
+        command = [PROGRAM, "train", f"run-{self.store}.yaml", f"output={run.path}", f"steps={self.steps}", f"checkpoint.every={self.every}", "--grid", self.grid, "--ranks", str(self.ranks),
+                   "--threads", "1", "--algorithm", "rule", "--resume", "auto"]
+        return subprocess.Popen(command, cwd=self.folder, env=job.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def finish(self, run):
+        """Lets the run end; returns the seconds that it took."""
+        begin = time.monotonic()
+        with Job({"OMP_NUM_THREADS": "1"}) as job:
+            process = self.start(job, run)
+            _, errors = job.run(process)
+        if process.returncode != 0 or run.steps() != self.steps:
+            self.errors.append(f"{self.name}: code {process.returncode} after step {run.steps()}: {errors}")
+        return time.monotonic() - begin
+
+    def hit(self, job, process, target):
+        """Kills what is named, or all of it where there is no such process; returns what it killed."""
+        try:
+            if process.poll() is not None:
+                return "ended by itself"
+            if target == "command" or self.ranks == 1:
+                process.kill()
+            elif target == "all":
+                job.kill()
+            else:
+                os.kill(job.rank(self.random.randrange(self.ranks)) if target == "rank" else job.child(process.pid), signal.SIGKILL)
+            return target
+        except (StopIteration, ProcessLookupError):
+            job.kill()
+            return "all"
+
+    def kill_once(self, run, target):
+        with Job({"OMP_NUM_THREADS": "1"}) as job:
+            process = self.start(job, run)
+            before = run.steps()
+            # Half of the kills come soon after the first steps, when checkpoints are written, the others at any time.
+            if self.random.random() < 0.5:
+                until(lambda: process.poll() is not None or run.steps() > before + 1, SECONDS_TO_END, 0.002)
+                time.sleep(self.random.random() * 0.1)
+            else:
+                time.sleep(self.random.random() * self.seconds)
+            newest = run.newest()
+            target = self.hit(job, process, target)
+            job.run(process)
+            gone = until(lambda: not job.processes(), 30)
+            left = [] if target in ("all", "ended by itself") else job.files()
+        self.report[target] += 1
+        lost = run.steps() - run.newest()
+        self.report["most steps lost"] = max(self.report["most steps lost"], lost)
+        self.report["more than one interval lost"] += lost > self.every
+        if not gone or left or run.newest() < newest:
+            self.errors.append(f"{self.name}, {target} killed: processes gone {gone}, left {left}, checkpoints {newest} -> {run.newest()}")
+
+    def kill(self, times):
+        number = 0
+        for i in range(times):
+            run = RunFolder(self.folder / f"{self.name}-{number}")
+            self.kill_once(run, TARGETS[i % len(TARGETS)])
+            if i + 1 < times and run.newest() < self.steps:
+                continue
+            self.finish(run)
+            self.report["runs compared"] += 1
+            if run.weights() != self.whole.weights():
+                self.errors.append(f"{run.path}: other weights than those of a run that was not killed")
+            number += 1
+        return self
 
 
 class Kills(ProgramTest):
-    def setUp(self):
-        super().setUp()
-        self.write("net.yaml", NETWORK)
-        for stored, data in DATA.items():
-            self.write(f"run-{stored}.yaml", RUN + data)
-        (self.folder / "data").mkdir()
-        numbers = numpy.random.default_rng(0)
-        for i in range(10):
-            with h5py.File(self.folder / f"data/{i}.h5", "w") as file:
-                file["full"] = numbers.integers(0, 9, (8, 8, 8, 2)).astype("<i2")
-                file["unitPar"] = numbers.random(4).astype("<f4")
-        self.random = random.Random(SEED)
-        self.report = collections.Counter()
-
-    def command(self, case, output):
-        grid, ranks, stored = case
-        return [PROGRAM, "train", f"run-{stored}.yaml", f"output={output}", "--grid", grid, "--ranks", str(ranks), "--threads", "1",
-                "--algorithm", "rule", "--resume", "auto", "--json"]
-
-    def finish(self, case, output):
-        begin = time.monotonic()
-        with Job({"OMP_NUM_THREADS": "1"}) as job:
-            process = subprocess.Popen(self.command(case, output), cwd=self.folder, env=job.environment, stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, text=True)
-            text, errors = job.run(process)
-        self.assertEqual(process.returncode, 0, errors)
-        return json.loads(text), time.monotonic() - begin
-
-    def weights(self, output):
-        return hashlib.sha256((self.folder / output / "weights.safetensors").read_bytes()).hexdigest()
-
-    def checkpoints(self, output):
-        folder = self.folder / output / "checkpoints"
-        names = [path.name for path in folder.iterdir()] if folder.exists() else []
-        return [int(name[5:]) for name in names if name[5:].isdigit()]
-
-    def steps_done(self, output):
-        metrics = self.folder / output / "metrics.csv"
-        return max(0, len(metrics.read_text().splitlines()) - 1) if metrics.exists() else 0
-
-    def kill_once(self, case, output, seconds):
-        """Starts the run and kills all of it, a rank or mpirun after some time."""
-        with Job({"OMP_NUM_THREADS": "1"}) as job:
-            process = subprocess.Popen(self.command(case, output), cwd=self.folder, env=job.environment, stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, text=True)
-            # Half of the kills come soon after the first steps, when checkpoints are written, the others at any time.
-            if self.random.random() < 0.5:
-                before = self.steps_done(output)
-                until(lambda: process.poll() is not None or self.steps_done(output) > before + 1, SECONDS_TO_END)
-                time.sleep(self.random.random() * 0.3)
-            else:
-                time.sleep(self.random.random() * seconds)
-            before = max(self.checkpoints(output), default=0)
-            target = self.random.choice(["all", "rank", "command"])
-            if process.poll() is not None:
-                target = "ended"
-            elif target == "rank" and case[1] > 1:
-                try:
-                    os.kill(job.rank(self.random.randrange(case[1])), signal.SIGKILL)
-                except (StopIteration, ProcessLookupError):
-                    job.kill()
-            elif target == "command":
-                process.kill()
-            else:
-                job.kill()
-            job.run(process)
-            until(lambda: not job.processes(), 30)
-        self.report[target] += 1
-        return before
-
     def test_runs_end_as_if_nothing_had_happened(self):
-        per_case = -(-KILLS // len(CASES))
-        for number, case in enumerate(CASES):
-            expected, seconds = self.finish(case, f"whole-{number}")
-            self.assertEqual(expected["steps"], 200)
-            output = f"killed-{number}"
-            for kill in range(per_case):
-                with self.subTest(case=case, kill=kill, seed=SEED):
-                    newest = self.kill_once(case, output, seconds)
-                    done = self.steps_done(output)
-                    # What was complete before the kill is still there.
-                    self.assertGreaterEqual(max(self.checkpoints(output), default=0), newest)
-                    self.report["steps lost"] = max(self.report["steps lost"], done - max(self.checkpoints(output), default=0))
-                if done >= 200 and max(self.checkpoints(output), default=0) >= 200:
-                    self.finish(case, output)
-                    self.assertEqual(self.weights(output), self.weights(f"whole-{number}"), case)
-                    output += "x"
-            summary, _ = self.finish(case, output)
-            self.assertEqual(summary["steps"], 200)
-            self.assertEqual(self.weights(output), self.weights(f"whole-{number}"), case)
-            self.report["runs compared"] += 1
-        print(dict(self.report))
+        write_samples(self.folder / "data")
+        for store in STORES:
+            write_run(self.folder, f"run-{store}.yaml", checkpoint="{every: 1, keep: 2}",
+                      data=f"{{kind: hdf5, files: data, store: {store}, augment: {{flip: [d, h, w]}}}}")
+        cases = [(*grid, store) for grid in GRIDS for store in STORES]
+        shares = [KILLS // len(cases) + (i < KILLS % len(cases)) for i in range(len(cases))]
+        report = collections.Counter()
+        errors = []
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            for chain in pool.map(lambda case, share: Chain(self.folder, *case).kill(share), cases, shares):
+                most = max(report["most steps lost"], chain.report["most steps lost"])
+                report += chain.report
+                report["most steps lost"] = most
+                errors += chain.errors
+        print(f"seed {SEED}:", dict(report))
+        self.assertEqual(len(errors), 0, "\n".join(errors))
 
 
 if __name__ == "__main__":

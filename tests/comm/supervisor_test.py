@@ -14,17 +14,11 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from job import SECONDS_TO_END, Job, until  # noqa: E402
+from job import SECONDS_TO_END, Job, children, until  # noqa: E402
 
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 SHIM = pathlib.Path(sys.argv.pop(1)).resolve()
 HOST = socket.gethostname()
-
-
-def children(pid):
-    """mpirun starts its ranks from more than one thread."""
-    lists = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
-    return sorted(int(word) for path in lists for word in path.read_text().split())
 
 
 class StartUp(unittest.TestCase):

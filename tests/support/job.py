@@ -5,6 +5,7 @@ import pathlib
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 # Long for a job that ends by itself, even on a machine that others keep busy, and short of the 300 s after which the
@@ -13,11 +14,36 @@ SECONDS_TO_END = 120
 SECONDS_TO_VANISH = 60
 
 
-def until(condition, seconds):
+def until(condition, seconds, period=0.05):
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
+        time.sleep(period)
     return condition()
+
+
+def children(pid):
+    """Of a process, which may start some from more than one thread."""
+    lists = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
+    return sorted(int(word) for path in lists for word in path.read_text().split())
+
+
+class RunningClock:
+    """Seconds in which this process itself could run: what a machine that stops for a while adds to a wait is left out."""
+
+    def __init__(self):
+        self._seconds = 0.0
+        threading.Thread(target=self._tick, daemon=True).start()
+
+    def _tick(self):
+        last = time.monotonic()
+        while True:
+            time.sleep(0.02)
+            now = time.monotonic()
+            self._seconds += min(now - last, 0.5)
+            last = now
+
+    def now(self):
+        return self._seconds
 
 
 class Job:
@@ -60,6 +86,10 @@ class Job:
         """The process of a rank."""
         wanted = f"OMPI_COMM_WORLD_RANK={number}\0".encode()
         return next(pid for pid in self.processes() if wanted in pathlib.Path(f"/proc/{pid}/environ").read_bytes())
+
+    def child(self, pid):
+        """The process that a process has started; mpirun, if it is the command's."""
+        return next(iter(children(pid)))
 
     def files(self):
         return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*"))
