@@ -58,6 +58,11 @@ Geometry::Geometry(const model::Graph& whole, const plan::Plan& plan, std::int64
   for (model::Node& node : graph.nodes) node.shape.n = samples;
   cuts.reserve(graph.nodes.size());
   for (int node = 0; node < static_cast<int>(graph.nodes.size()); ++node) cuts.emplace_back(plan, graph, node);
+  reads.resize(graph.nodes.size());
+  for (std::size_t node = 0; node < cuts.size(); ++node) {
+    reads[node].reserve(graph.nodes[node].srcs.size());
+    for (std::size_t i = 0; i < graph.nodes[node].srcs.size(); ++i) reads[node].emplace_back(cuts[node].reading(i));
+  }
   loss = plan::loss_distribution(plan, graph);
 }
 
@@ -150,10 +155,10 @@ void Analysis::find_storage(Geometry& geometry) const {
 }
 
 tensor::Redistribution Analysis::reading(const Geometry& geometry, const Unit& unit, std::size_t source) const {
-  const plan::NodeCut& reader = at(geometry.cuts, unit.main);
   // The residual of a fused sum is read where the sum is.
   return {.held = at(geometry.cuts, unit.srcs[source]).dst(),
-          .wanted = is_residual(unit, source) ? tensor::demand_of(reader.dst()) : reader.reading(source)};
+          .wanted = is_residual(unit, source) ? tensor::demand_of(at(geometry.cuts, unit.main).dst())
+                                              : at(geometry.reads, unit.main)[source].demand()};
 }
 
 namespace {
@@ -163,14 +168,14 @@ Range wanted_in_place(const Geometry& geometry, int node, Dim dim, int coordinat
   const std::int64_t end = at(geometry.cuts, node).dst().global[dim];
   Range all{end, end};
   for (const Geometry::Reader& reader : at(geometry.readers, node))
-    all = around(all, at(geometry.cuts, reader.node).reading(reader.source).along(dim, coordinate));
+    all = around(all, at(geometry.reads, reader.node)[reader.source].demand().along(dim, coordinate));
   return all;
 }
 
 Range channels_in_place(const Geometry& geometry, int node, int coordinate) {
   Range all;
   for (const Geometry::Reader& reader : at(geometry.readers, node)) {
-    for (const Range& range : at(geometry.cuts, reader.node).reading(reader.source).channels(coordinate))
+    for (const Range& range : at(geometry.reads, reader.node)[reader.source].demand().channels(coordinate))
       all = around(all, range);
   }
   return all;

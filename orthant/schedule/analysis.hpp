@@ -23,6 +23,7 @@ struct Geometry {
 
   model::Graph graph;                        ///< with this number of samples
   std::vector<plan::NodeCut> cuts;           ///< per node
+  std::vector<std::vector<tensor::DemandTable>> reads;  ///< per node and source
   std::vector<std::vector<bool>> in_place;   ///< per node and source
   std::vector<std::vector<Reader>> readers;  ///< per node: those that read it in place
   tensor::Distribution loss;                 ///< of the output as the loss wants it
