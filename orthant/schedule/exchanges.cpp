@@ -131,6 +131,15 @@ Route Exchanges::route(const tensor::Redistribution& boxes) const {
   return route;
 }
 
+Route Exchanges::route_of_own(const tensor::Box& owned) const {
+  Route route;
+  if (tensor::is_empty(owned)) return route;
+  route.owned = owned;
+  route.wanted.push_back(owned);
+  route.moves.stays.push_back({.peer = setting_.rank, .wanted = 0, .box = owned});
+  return route;
+}
+
 Tensor Exchanges::collect(const std::string& name, Kind kind, const Value& own, const Route& route) {
   const auto& [owned, wanted, group, moves] = route;
   Tensor result;

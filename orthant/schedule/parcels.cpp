@@ -7,7 +7,6 @@ namespace orthant::schedule {
 Packing pack(const Parcels& parcels, Way way, int buffer, bool copies_all) {
   Packing packing;
   packing.messages.reserve(parcels.moves.size());
-  if (copies_all) packing.copies.reserve(parcels.moves.size());
   std::int64_t items = 0;
   for (const tensor::Move& move : parcels.moves) {
     const Value& whole = parcels.tensor_of(move);
@@ -20,10 +19,11 @@ Packing pack(const Parcels& parcels, Way way, int buffer, bool copies_all) {
                                 .offset_bytes = (stays ? part.offset : items) * float_bytes,
                                 .bytes = count * float_bytes});
     if (stays) continue;
-    model::CopyPiecesTask::Piece& copy = packing.copies.emplace_back();
-    (way == Way::out ? copy.src : copy.dst) = part;
-    (way == Way::out ? copy.dst : copy.src) = {
+    if (packing.copies.empty()) packing.copies.reserve(parcels.moves.size());
+    const tensor::Layout dense{
         .extents = part.extents, .strides = {c * w * h * d, 1, c * w * h, c * w, c}, .offset = items};
+    packing.copies.push_back(way == Way::out ? model::CopyPiecesTask::Piece{part, dense}
+                                             : model::CopyPiecesTask::Piece{dense, part});
     items = base::checked_add(items, count);
   }
   packing.bytes = base::checked_mul(items, float_bytes);

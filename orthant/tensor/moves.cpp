@@ -149,14 +149,20 @@ DemandTable::DemandTable(Demand demand) : asked_(std::move(demand)) {
   for (int i = 0; i < asked_.grid.c; ++i) channels_.push_back(asked_.channels(i));
 }
 
+Range DemandTable::along(Dim dim, int coordinate) const {
+  if (dim == Dim::n) return asked_.along(dim, coordinate);
+  if (dim != Dim::c) return along_[static_cast<std::size_t>(dim)][static_cast<std::size_t>(coordinate)];
+  const RangeList& channels = channels_[static_cast<std::size_t>(coordinate)];
+  if (channels.empty()) return {};
+  Range all = channels.front();
+  for (const Range& range : channels) all = {std::min(all.lo, range.lo), std::max(all.hi, range.hi)};
+  return all;
+}
+
 Demand DemandTable::demand() const {
   return {.grid = asked_.grid,
           .first_rank = asked_.first_rank,
-          .along =
-              [this](Dim dim, int coordinate) {
-                if (dim == Dim::n) return asked_.along(dim, coordinate);
-                return along_[static_cast<std::size_t>(dim)][static_cast<std::size_t>(coordinate)];
-              },
+          .along = [this](Dim dim, int coordinate) { return along(dim, coordinate); },
           .channels = [this](int coordinate) { return channels_[static_cast<std::size_t>(coordinate)]; }};
 }
 

@@ -27,6 +27,8 @@ class DemandTable {
   explicit DemandTable(Demand demand);
   /// The same; the table must outlive it, where it is.
   [[nodiscard]] Demand demand() const;
+  /// Along any dim; in c, the range around all boxes.
+  [[nodiscard]] Range along(Dim dim, int coordinate) const;
 
  private:
   Demand asked_;
