@@ -139,6 +139,10 @@ const tensor::Shape& NodeCut::src(std::size_t source) const {
   return graph_->nodes[static_cast<std::size_t>(node().srcs[source])].shape;
 }
 
+bool NodeCut::is_cellwise() const {
+  return std::holds_alternative<model::SameCells>(traits_.reads) && !traits_.contraction;
+}
+
 NodeCut::ChannelCut NodeCut::channel_cut(int coordinate) const {
   const std::int64_t channels = src(0).c;
   const std::int64_t groups = traits_.contraction.value().groups;

@@ -27,6 +27,8 @@ class NodeCut {
 
   [[nodiscard]] const tensor::Distribution& dst() const { return dst_; }
   [[nodiscard]] Share share(int rank) const;
+  /// True if every part reads of its sources what it owns of dst.
+  [[nodiscard]] bool is_cellwise() const;
   /// What all parts read of a source.
   [[nodiscard]] tensor::Demand reading(std::size_t source) const;
   /// What all parts compute, of dst.

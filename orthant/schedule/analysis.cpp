@@ -58,6 +58,7 @@ Geometry::Geometry(const model::Graph& whole, const plan::Plan& plan, std::int64
   for (model::Node& node : graph.nodes) node.shape.n = samples;
   cuts.reserve(graph.nodes.size());
   for (int node = 0; node < static_cast<int>(graph.nodes.size()); ++node) cuts.emplace_back(plan, graph, node);
+  reads.resize(graph.nodes.size());
   loss = plan::loss_distribution(plan, graph);
 }
 
@@ -92,6 +93,8 @@ void Analysis::add_micro_batches() {
 /// True if on every rank what the unit reads of a source may lie in one buffer with what the rank owns of it: both are
 /// cut alike, and the box around both has little else. This holds for halos and gathered channels.
 bool Analysis::fits_in_place(const Geometry& geometry, const Unit& unit, std::size_t source) const {
+  const plan::NodeCut& reader = at(geometry.cuts, unit.main);
+  if (reader.is_cellwise() && at(geometry.cuts, unit.srcs[source]).dst() == reader.dst()) return true;
   const tensor::Redistribution boxes = reading(geometry, unit, source);
   const tensor::Grid& grid = boxes.held.grid;
   if (grid != boxes.wanted.grid || boxes.held.first_rank != boxes.wanted.first_rank) return false;
@@ -138,6 +141,10 @@ bool Analysis::fits_in_place(const Geometry& geometry, const Unit& unit, std::si
 void Analysis::find_storage(Geometry& geometry) const {
   std::vector<int> stage_of_readers(graph_.nodes.size(), -1);
   for (const Unit& unit : units_) {
+    const plan::NodeCut& cut = at(geometry.cuts, unit.main);
+    const std::size_t sources = cut.is_cellwise() ? 0 : at(graph_.nodes, unit.main).srcs.size();
+    at(geometry.reads, unit.main).reserve(sources);
+    for (std::size_t i = 0; i < sources; ++i) at(geometry.reads, unit.main).emplace_back(cut.reading(i));
     for (std::size_t i = 0; i < at(graph_.nodes, unit.main).srcs.size(); ++i) {
       int& stage = at(stage_of_readers, unit.srcs[i]);
       const bool fits = (stage < 0 || stage == planned(unit.main).stage) && fits_in_place(geometry, unit, i);
@@ -150,29 +157,28 @@ void Analysis::find_storage(Geometry& geometry) const {
 }
 
 tensor::Redistribution Analysis::reading(const Geometry& geometry, const Unit& unit, std::size_t source) const {
-  const plan::NodeCut& reader = at(geometry.cuts, unit.main);
   // The residual of a fused sum is read where the sum is.
+  const plan::NodeCut& reader = at(geometry.cuts, unit.main);
+  const bool own_blocks = reader.is_cellwise() || is_residual(unit, source);
   return {.held = at(geometry.cuts, unit.srcs[source]).dst(),
-          .wanted = is_residual(unit, source) ? tensor::demand_of(reader.dst()) : reader.reading(source)};
+          .wanted = own_blocks ? tensor::demand_of(reader.dst()) : at(geometry.reads, unit.main)[source].demand()};
 }
 
 namespace {
 
-/// What readers in place want of a node along a dim other than c.
-Range wanted_in_place(const Geometry& geometry, int node, Dim dim, int coordinate) {
-  const std::int64_t end = at(geometry.cuts, node).dst().global[dim];
-  Range all{end, end};
-  for (const Geometry::Reader& reader : at(geometry.readers, node))
-    all = around(all, at(geometry.cuts, reader.node).reading(reader.source).along(dim, coordinate));
-  return all;
+/// What a reader in place wants of a node. Its channels are one range.
+Range wanted_by(const Geometry& geometry, const Geometry::Reader& reader, Dim dim, int coordinate) {
+  const std::vector<tensor::DemandTable>& reads = at(geometry.reads, reader.node);
+  if (reads.empty()) return tensor::block(at(geometry.cuts, reader.node).dst(), dim, coordinate);
+  return reads[reader.source].along(dim, coordinate);
 }
 
-Range channels_in_place(const Geometry& geometry, int node, int coordinate) {
-  Range all;
-  for (const Geometry::Reader& reader : at(geometry.readers, node)) {
-    for (const Range& range : at(geometry.cuts, reader.node).reading(reader.source).channels(coordinate))
-      all = around(all, range);
-  }
+/// What readers in place want of a node along a dim.
+Range wanted_in_place(const Geometry& geometry, int node, Dim dim, int coordinate) {
+  const std::int64_t end = dim == Dim::c ? 0 : at(geometry.cuts, node).dst().global[dim];
+  Range all{end, end};
+  for (const Geometry::Reader& reader : at(geometry.readers, node))
+    all = around(all, wanted_by(geometry, reader, dim, coordinate));
   return all;
 }
 
@@ -186,7 +192,7 @@ tensor::Redistribution Analysis::filling(const Geometry& geometry, int node) {
     return wanted_in_place(geometry, node, dim, coordinate);
   };
   const auto channels = [&geometry, node](int coordinate) {
-    const Range all = channels_in_place(geometry, node, coordinate);
+    const Range all = wanted_in_place(geometry, node, Dim::c, coordinate);
     return length(all) > 0 ? tensor::RangeList(all) : tensor::RangeList();
   };
   return {.held = held,
@@ -229,10 +235,7 @@ Box Analysis::stored_box(const Geometry& geometry, int node, int rank) {
   if (at(geometry.readers, node).empty() || !tensor::takes_part(held, rank)) return owned;
   const tensor::Grid place = tensor::coordinates(held.grid, rank - held.first_rank);
   Box wanted;
-  for (const Dim dim : tensor::all_dims) {
-    wanted.set(dim, dim == Dim::c ? channels_in_place(geometry, node, place.c)
-                                  : wanted_in_place(geometry, node, dim, place[dim]));
-  }
+  for (const Dim dim : tensor::all_dims) wanted.set(dim, wanted_in_place(geometry, node, dim, place[dim]));
   return tensor::bounding(owned, wanted);
 }
 

@@ -23,6 +23,8 @@ struct Geometry {
 
   model::Graph graph;                        ///< with this number of samples
   std::vector<plan::NodeCut> cuts;           ///< per node
+  /// Per node that is the main one of a unit, and source, unless the node is cellwise.
+  std::vector<std::vector<tensor::DemandTable>> reads;
   std::vector<std::vector<bool>> in_place;   ///< per node and source
   std::vector<std::vector<Reader>> readers;  ///< per node: those that read it in place
   tensor::Distribution loss;                 ///< of the output as the loss wants it

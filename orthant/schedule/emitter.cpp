@@ -90,6 +90,16 @@ void Emitter::emit(int node, const std::string& what, model::Task task, std::vec
   emit(make_step(node, what, std::move(task), std::move(arguments)));
 }
 
+void Emitter::emit(std::string name, const std::variant<Start, Finish>& work, std::vector<int> arguments) {
+  Step& step = schedule_.steps.emplace_back();
+  step.name = std::move(name);
+  step.node = node_;
+  step.phase = phase_;
+  std::visit([&](const auto& messages) { step.work = messages; }, work);
+  step.arguments = std::move(arguments);
+  step.scratch_bytes = 0;
+}
+
 void Emitter::emit(std::vector<Step> steps) {
   for (Step& step : steps) emit(std::move(step));
 }

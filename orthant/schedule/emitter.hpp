@@ -12,7 +12,10 @@ namespace orthant::schedule {
 class Emitter {
  public:
   Emitter(const Analysis& analysis, const LowerOptions& options, Schedule& schedule)
-      : analysis_(analysis), options_(options), schedule_(schedule) {}
+      : analysis_(analysis), options_(options), schedule_(schedule) {
+    // Steps are large, so that it costs much to move them all when their list grows.
+    schedule_.steps.reserve(8 * analysis.units().size() * analysis.micro_batches().size() + 64);
+  }
 
   void set_node(int node) { node_ = node; }
   void set_phase(Phase phase) { phase_ = phase; }
@@ -32,6 +35,8 @@ class Emitter {
 
   void emit(Step step);
   void emit(std::vector<Step> steps);
+  /// The beginning or the end of messages.
+  void emit(std::string name, const std::variant<Start, Finish>& work, std::vector<int> arguments);
   /// A task of a node, named "<node>.<what>".
   void emit(int node, const std::string& what, model::Task task, std::vector<int> arguments);
   [[nodiscard]] Step make_step(int node, const std::string& what, model::Task task, std::vector<int> arguments) const;

@@ -83,25 +83,15 @@ Pending Exchanges::start(const std::string& name, Kind kind, const Parcels& send
 }
 
 int Exchanges::start(const std::string& name, Kind kind, std::vector<Round> rounds) {
-  Exchange exchange{.name = name, .kind = kind, .tag = tag_++, .rounds = std::move(rounds)};
   const int index = static_cast<int>(schedule_.exchanges.size());
-  buffers_.push_back(buffers_of(exchange));
-  emitter_.emit({.name = name + ".start",
-                 .node = emitter_.node(),
-                 .phase = emitter_.phase(),
-                 .work = Start{index},
-                 .arguments = buffers_.back()});
-  schedule_.exchanges.push_back(std::move(exchange));
+  schedule_.exchanges.push_back({.name = name, .kind = kind, .tag = tag_++, .rounds = std::move(rounds)});
+  buffers_.push_back(buffers_of(schedule_.exchanges.back()));
+  emitter_.emit(name + ".start", Start{index}, buffers_.back());
   return index;
 }
 
 void Exchanges::finish(int exchange) {
-  const Exchange& ended = at(schedule_.exchanges, exchange);
-  emitter_.emit({.name = ended.name + ".finish",
-                 .node = emitter_.node(),
-                 .phase = emitter_.phase(),
-                 .work = Finish{exchange},
-                 .arguments = at(buffers_, exchange)});
+  emitter_.emit(at(schedule_.exchanges, exchange).name + ".finish", Finish{exchange}, at(buffers_, exchange));
 }
 
 void Exchanges::settle(Pending pending) {
@@ -138,6 +128,15 @@ Route Exchanges::route(const tensor::Redistribution& boxes) const {
               .wanted = tensor::wanted_boxes(boxes.wanted, setting_.rank),
               .group = gather_group(boxes, setting_.rank, setting_.forms.gathers)};
   if (!route.group) route.moves = tensor::moves_of(boxes, setting_.rank);
+  return route;
+}
+
+Route Exchanges::route_of_own(const tensor::Box& owned) const {
+  Route route;
+  if (tensor::is_empty(owned)) return route;
+  route.owned = owned;
+  route.wanted.push_back(owned);
+  route.moves.stays.push_back({.peer = setting_.rank, .wanted = 0, .box = owned});
   return route;
 }
 

@@ -84,6 +84,8 @@ class Exchanges {
   void settle_forward_sends();
 
   [[nodiscard]] Route route(const tensor::Redistribution& boxes) const;
+  /// Every rank wants what it holds.
+  [[nodiscard]] Route route_of_own(const tensor::Box& owned) const;
   /// What every rank wants of a tensor, in a new one, or in place where this rank has all it wants.
   Tensor collect(const std::string& name, Kind kind, const Value& own, const Route& route);
   /// The adjoint: what ranks computed for boxes they wanted goes to the owners, who add it up. Ends in `own`, in the

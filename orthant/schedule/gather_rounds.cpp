@@ -64,17 +64,19 @@ std::vector<tensor::Box> owned_boxes(const tensor::Distribution& held, int rank,
   std::vector<tensor::Box> boxes(1);
   for (const Dim dim : tensor::all_dims) {
     const bool is_kept = std::find(kept.begin(), kept.end(), dim) != kept.end();
-    const int parts = is_kept ? 1 : held.grid[dim];
-    // Every box so far once for each block of this dim, which is faster than those before.
-    const std::size_t before = boxes.size();
-    boxes.resize(before * static_cast<std::size_t>(parts));
-    for (std::size_t i = before; i-- > 0;) {
-      for (int part = parts - 1; part >= 0; --part) {
-        tensor::Box& box = boxes[i * static_cast<std::size_t>(parts) + static_cast<std::size_t>(part)];
-        box = boxes[i];
-        box.set(dim, tensor::block(held, dim, is_kept ? own[dim] : part));
-      }
+    if (is_kept || held.grid[dim] == 1) {
+      const tensor::Range range = tensor::block(held, dim, own[dim]);
+      for (tensor::Box& box : boxes) box.set(dim, range);
+      continue;
     }
+    // Every box so far once for each block of this dim, which is faster than those before.
+    std::vector<tensor::Box> more;
+    more.reserve(boxes.size() * static_cast<std::size_t>(held.grid[dim]));
+    for (const tensor::Box& before : boxes) {
+      for (int part = 0; part < held.grid[dim]; ++part)
+        more.emplace_back(before).set(dim, tensor::block(held, dim, part));
+    }
+    boxes = std::move(more);
   }
   for (tensor::Box& box : boxes) {
     if (tensor::is_empty(box)) box = {};

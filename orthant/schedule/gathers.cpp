@@ -10,6 +10,10 @@ Value part_or_nothing(const Value& value, const tensor::Box& box) {
   return tensor::is_empty(box) ? Value{} : part_of(value, box);
 }
 
+tensor::Layout layout_of(const Value& whole, const tensor::Box& box) {
+  return tensor::box_of(whole.layout, box, whole.box.lo);
+}
+
 /// A block as it lies in a buffer that has the blocks of a group one after the other.
 tensor::Layout dense_block(const GatherGroup& group, const GatherOrder& order, int member) {
   tensor::Layout layout = tensor::channels_last(tensor::extents_of(at(group.boxes, member)));
@@ -21,7 +25,7 @@ tensor::Layout dense_block(const GatherGroup& group, const GatherOrder& order, i
 bool lies_in_order(const Value& all, const GatherGroup& group, const GatherOrder& order) {
   for (int i = 0; i < static_cast<int>(group.boxes.size()); ++i) {
     if (tensor::is_empty(at(group.boxes, i))) continue;
-    const tensor::Layout layout = part_of(all, at(group.boxes, i)).layout;
+    const tensor::Layout layout = layout_of(all, at(group.boxes, i));
     if (layout.offset != all.layout.offset + order.block(i).lo || !tensor::is_dense(layout)) return false;
   }
   return true;
@@ -48,7 +52,7 @@ Pending Exchanges::gather(const std::string& name, Kind kind, const GatherGroup&
       emitter_.emit(emitter_.node(), "pack", model::CopyPiecesTask{.pieces = {{.src = own.layout, .dst = block}}},
                     {own.buffer, gathered});
     } else {
-      unpacking.pieces.push_back({.src = block, .dst = part_of(all, box).layout});
+      unpacking.pieces.push_back({.src = block, .dst = layout_of(all, box)});
     }
   }
   if (!unpacking.pieces.empty())
@@ -80,7 +84,7 @@ Returning Exchanges::scatter(const std::string& name, Kind kind, const GatherGro
   for (int i = 0; i < static_cast<int>(group.boxes.size()); ++i) {
     const tensor::Box& box = at(group.boxes, i);
     if (tensor::is_empty(box)) continue;
-    packing.pieces.push_back({.src = part_of(partial, box).layout, .dst = dense_block(group, order, i)});
+    packing.pieces.push_back({.src = layout_of(partial, box), .dst = dense_block(group, order, i)});
   }
   emitter_.emit(emitter_.node(), "pack", std::move(packing), {partial.buffer, packed});
   emit_rounds({packed, 0});

@@ -34,31 +34,36 @@ NodeValue Lowering::add_dst(const Unit& unit) {
   return value;
 }
 
-template <class Boxes>
-const Route& Lowering::known_route(int node, int source, Boxes boxes) {
+template <class Find>
+const Route& Lowering::known_route(int node, int source, Find find) {
   const auto [entry, is_new] = own_->routes.try_emplace({node, source});
-  if (is_new) entry->second = exchanges_.route(boxes());
+  if (is_new) entry->second = find();
   return entry->second;
 }
 
 const Route& Lowering::reading_route(const Unit& unit, std::size_t source) {
-  return known_route(unit.main, static_cast<int>(source), [&] { return analysis_.reading(geometry(), unit, source); });
+  return known_route(unit.main, static_cast<int>(source), [&] {
+    const plan::NodeCut& reader = at(geometry().cuts, unit.main);
+    const bool stays = reader.is_cellwise() && at(geometry().cuts, unit.srcs[source]).dst() == reader.dst();
+    return stays ? exchanges_.route_of_own(share(unit.main).owned)
+                 : exchanges_.route(analysis_.reading(geometry(), unit, source));
+  });
 }
 
 const Route& Lowering::partial_sums_route(int node) {
-  return known_route(node, partial_sums, [&] { return Analysis::partial_sums(geometry(), node); });
+  return known_route(node, partial_sums, [&] { return exchanges_.route(Analysis::partial_sums(geometry(), node)); });
 }
 
 const Route& Lowering::peaks_route(int node) {
-  return known_route(node, peaks, [&] { return Analysis::peaks(geometry(), node); });
+  return known_route(node, peaks, [&] { return exchanges_.route(Analysis::peaks(geometry(), node)); });
 }
 
 /// A single reader in place wants what it reads.
 const Route& Lowering::filling_route(int node) {
   const std::vector<Geometry::Reader>& readers = at(geometry().readers, node);
-  const auto boxes = [&] { return Analysis::filling(geometry(), node); };
-  if (readers.size() != 1) return known_route(node, all_readers, boxes);
-  return known_route(readers.front().node, static_cast<int>(readers.front().source), boxes);
+  const auto find = [&] { return exchanges_.route(Analysis::filling(geometry(), node)); };
+  if (readers.size() != 1) return known_route(node, all_readers, find);
+  return known_route(readers.front().node, static_cast<int>(readers.front().source), find);
 }
 
 Fetching Lowering::begin_fetch(const Unit& unit, std::size_t source) {

@@ -116,9 +116,9 @@ class Lowering {
   };
 
   static constexpr int all_readers = -1, partial_sums = -2, peaks = -3;
-  /// The route of this key; `boxes()` says what goes where if it is not known.
-  template <class Boxes>
-  const Route& known_route(int node, int source, Boxes boxes);
+  /// The route of this key, which `find()` makes if it is not known.
+  template <class Find>
+  const Route& known_route(int node, int source, Find find);
   const Route& filling_route(int node);
   void enter(const MicroBatch& micro_batch);
   [[nodiscard]] bool is_in(const StagePass& pass, int index) const;

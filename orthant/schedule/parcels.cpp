@@ -7,25 +7,23 @@ namespace orthant::schedule {
 Packing pack(const Parcels& parcels, Way way, int buffer, bool copies_all) {
   Packing packing;
   packing.messages.reserve(parcels.moves.size());
-  if (copies_all) packing.copies.reserve(parcels.moves.size());
   std::int64_t items = 0;
   for (const tensor::Move& move : parcels.moves) {
     const Value& whole = parcels.tensor_of(move);
-    const tensor::Layout part = tensor::box_of(whole.layout, tensor::relative(move.box, whole.box.lo));
-    const std::int64_t count = tensor::volume(part.extents);
-    Message& message = packing.messages.emplace_back(
-        Message{.peer = move.peer, .buffer = whole.buffer, .bytes = base::checked_mul(count, float_bytes)});
-    if (!copies_all && tensor::is_dense(part)) {
-      message.offset_bytes = part.offset * float_bytes;
-      continue;
-    }
-    message.buffer = buffer;
-    message.offset_bytes = items * float_bytes;
-    model::CopyPiecesTask::Piece& copy = packing.copies.emplace_back();
-    (way == Way::out ? copy.src : copy.dst) = part;
-    tensor::Layout& dense = way == Way::out ? copy.dst : copy.src;
-    dense = tensor::channels_last(part.extents);
-    dense.offset = items;
+    const tensor::Layout part = tensor::box_of(whole.layout, move.box, whole.box.lo);
+    const auto& [n, c, d, h, w] = part.extents;
+    const std::int64_t count = n * c * d * h * w;  // no more than the whole has
+    const bool stays = !copies_all && tensor::is_dense(part);
+    packing.messages.push_back({.peer = move.peer,
+                                .buffer = stays ? whole.buffer : buffer,
+                                .offset_bytes = (stays ? part.offset : items) * float_bytes,
+                                .bytes = count * float_bytes});
+    if (stays) continue;
+    if (packing.copies.empty()) packing.copies.reserve(parcels.moves.size());
+    const tensor::Layout dense{
+        .extents = part.extents, .strides = {c * w * h * d, 1, c * w * h, c * w, c}, .offset = items};
+    packing.copies.push_back(way == Way::out ? model::CopyPiecesTask::Piece{part, dense}
+                                             : model::CopyPiecesTask::Piece{dense, part});
     items = base::checked_add(items, count);
   }
   packing.bytes = base::checked_mul(items, float_bytes);

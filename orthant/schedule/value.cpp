@@ -5,7 +5,7 @@ namespace orthant::schedule {
 Value part_of(const Value& value, const tensor::Box& box) {
   Value part = value;
   part.box = box;
-  part.layout = tensor::box_of(value.layout, tensor::relative(box, value.box.lo));
+  part.layout = tensor::box_of(value.layout, box, value.box.lo);
   return part;
 }
 

@@ -47,20 +47,6 @@ Layout channel_range(const Layout& whole, std::int64_t first, std::int64_t count
   return part;
 }
 
-Layout box_of(const Layout& whole, const Box& part) {
-  Layout result{.extents = extents_of(part), .strides = whole.strides, .offset = whole.offset};
-  const auto& [n, c, d, h, w] = whole.strides;
-  result.offset += part.lo.n * n + part.lo.c * c + part.lo.d * d + part.lo.h * h + part.lo.w * w;
-  return result;
-}
-
-bool is_dense(const Layout& layout) {
-  const auto& [n, c, d, h, w] = layout.extents;
-  const Shape& strides = layout.strides;
-  return (c <= 1 || strides.c == 1) && (w <= 1 || strides.w == c) && (h <= 1 || strides.h == c * w) &&
-         (d <= 1 || strides.d == c * w * h) && (n <= 1 || strides.n == c * w * h * d);
-}
-
 bool is_pixel_list(const Layout& layout) {
   Layout wanted = channels_last(layout.extents);
   wanted.strides.w = layout.strides.w;

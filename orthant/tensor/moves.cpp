@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 namespace orthant::tensor {
 namespace {
@@ -30,10 +31,11 @@ class Crossings {
   void end() { begins_.back() = all_.size(); }
   void add(const Crossing& crossing) { all_.push_back(crossing); }
   template <class RangeOf>
-  void add(const Range& range, int count, int wanted, RangeOf range_of) {
-    for_each_crossing(range, count, range_of, [&](int coordinate, const Range& cells) {
+  void add(const Range& range, int count, int wanted, int guess, RangeOf range_of) {
+    const auto add_one = [&](int coordinate, const Range& cells) {
       all_.push_back({.coordinate = coordinate, .wanted = wanted, .cells = cells});
-    });
+    };
+    for_each_crossing(range, count, range_of, add_one, guess);
   }
   /// Brings those of one dim into the order of coordinates, with its boxes in theirs.
   void sort(Dim dim) {
@@ -95,12 +97,12 @@ Crossings holders_of(const Redistribution& boxes, int rank) {
     crossings.begin(dim);
     const auto held = [&](int i) { return block(boxes.held, dim, i); };
     if (dim != Dim::c) {
-      crossings.add(wanted.along(dim, at[dim]), boxes.held.grid[dim], 0, held);
+      crossings.add(wanted.along(dim, at[dim]), boxes.held.grid[dim], 0, at[dim], held);
       continue;
     }
     const RangeList channels = wanted.channels(at.c);
     for (std::size_t i = 0; i < channels.size(); ++i)
-      crossings.add(channels[i], boxes.held.grid.c, static_cast<int>(i), held);
+      crossings.add(channels[i], boxes.held.grid.c, static_cast<int>(i), -1, held);
     if (channels.size() > 1) crossings.sort(dim);
   }
   crossings.end();
@@ -116,7 +118,7 @@ Crossings readers_of(const Redistribution& boxes, int rank) {
     crossings.begin(dim);
     const Range own = block(boxes.held, dim, at[dim]);
     if (dim != Dim::c) {
-      crossings.add(own, wanted.grid[dim], 0, [&](int i) { return wanted.along(dim, i); });
+      crossings.add(own, wanted.grid[dim], 0, at[dim], [&](int i) { return wanted.along(dim, i); });
       continue;
     }
     for (int i = 0; i < wanted.grid.c; ++i) {
@@ -136,6 +138,33 @@ bool is_part(const Demand& demand, int rank) {
 }
 
 }  // namespace
+
+DemandTable::DemandTable(Demand demand) : asked_(std::move(demand)) {
+  for (const Dim dim : spatial_dims) {
+    std::vector<Range>& list = along_[static_cast<std::size_t>(dim)];
+    list.reserve(static_cast<std::size_t>(asked_.grid[dim]));
+    for (int i = 0; i < asked_.grid[dim]; ++i) list.push_back(asked_.along(dim, i));
+  }
+  channels_.reserve(static_cast<std::size_t>(asked_.grid.c));
+  for (int i = 0; i < asked_.grid.c; ++i) channels_.push_back(asked_.channels(i));
+}
+
+Range DemandTable::along(Dim dim, int coordinate) const {
+  if (dim == Dim::n) return asked_.along(dim, coordinate);
+  if (dim != Dim::c) return along_[static_cast<std::size_t>(dim)][static_cast<std::size_t>(coordinate)];
+  const RangeList& channels = channels_[static_cast<std::size_t>(coordinate)];
+  if (channels.empty()) return {};
+  Range all = channels.front();
+  for (const Range& range : channels) all = {std::min(all.lo, range.lo), std::max(all.hi, range.hi)};
+  return all;
+}
+
+Demand DemandTable::demand() const {
+  return {.grid = asked_.grid,
+          .first_rank = asked_.first_rank,
+          .along = [this](Dim dim, int coordinate) { return along(dim, coordinate); },
+          .channels = [this](int coordinate) { return channels_[static_cast<std::size_t>(coordinate)]; }};
+}
 
 Demand demand_of(const Distribution& distribution) {
   return {.grid = distribution.grid,

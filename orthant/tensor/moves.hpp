@@ -3,6 +3,7 @@
 #include "orthant/tensor/distribution.hpp"
 #include "orthant/tensor/range_list.hpp"
 
+#include <array>
 #include <functional>
 #include <vector>
 
@@ -17,6 +18,22 @@ struct Demand {
   std::function<Range(Dim dim, int coordinate)> along;
   /// The channels of the boxes that a part wants, side by side; none of them is empty.
   std::function<RangeList(int coordinate)> channels;
+};
+
+/// A demand that is asked often: what its parts want is found once and looked up then. (Samples are not, of which there
+/// may be thousands of parts: what is wanted of them is arithmetic.)
+class DemandTable {
+ public:
+  explicit DemandTable(Demand demand);
+  /// The same; the table must outlive it, where it is.
+  [[nodiscard]] Demand demand() const;
+  /// Along any dim; in c, the range around all boxes.
+  [[nodiscard]] Range along(Dim dim, int coordinate) const;
+
+ private:
+  Demand asked_;
+  std::array<std::vector<Range>, all_dims.size()> along_;
+  std::vector<RangeList> channels_;
 };
 
 /// Every part wants its own block.

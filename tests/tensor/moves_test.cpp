@@ -105,6 +105,13 @@ TEST(Moves, BringExactlyWhatIsWanted) {
       EXPECT_EQ(all.back().receives, scanned.receives);
       EXPECT_EQ(all.back().stays, scanned.stays);
     }
+    const DemandTable table(traffic.wanted);
+    const Redistribution looked_up{.held = held, .wanted = table.demand()};
+    for (int rank = 0; rank < ranks; ++rank) {
+      const Moves moves = moves_of(looked_up, rank);
+      EXPECT_EQ(moves.sends, all[static_cast<std::size_t>(rank)].sends);
+      EXPECT_EQ(moves.receives, all[static_cast<std::size_t>(rank)].receives);
+    }
 
     for (int rank = 0; rank < ranks; ++rank) {
       const Moves& moves = all[static_cast<std::size_t>(rank)];
