@@ -23,7 +23,7 @@ struct Surroundings {
   std::mutex measuring;  ///< held while something is measured: one at a time
 };
 
-/// Pieces in the order in which they are computed, by labels of ways, and how often each comes.
+/// Pieces in the order in which they are computed, by labels of ways, and how many each computes.
 struct Pieces {
   std::vector<std::pair<std::string, std::int64_t>> counts;
   double seconds = 0;
@@ -65,9 +65,9 @@ class Kernel {
     std::int64_t pieces = 1;
   };
 
-  [[nodiscard]] std::vector<std::unique_ptr<Way>> ways_for(std::int64_t samples) const;
+  [[nodiscard]] std::vector<std::unique_ptr<Way>> ways_for(const Cut& cut, bool ours_only) const;
   [[nodiscard]] std::unique_ptr<Way> way_named(const std::string& label) const;
-  [[nodiscard]] std::vector<std::int64_t> sizes_worth_trying(double sample_seconds) const;
+  [[nodiscard]] std::vector<Cut> cuts_worth_trying(double sample_seconds) const;
   void begin_by_rule();
   void remember();
   void learn(const Tensors& tensors);
