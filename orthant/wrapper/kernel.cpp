@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <exception>
 #include <utility>
 
 namespace orthant::wrapper {
@@ -20,7 +22,7 @@ constexpr double most_piece_seconds = 0.05;
 /// All samples at once are tried if that takes no longer.
 constexpr double most_whole_seconds = 0.2;
 /// Below this there is nothing to gain that would be worth a measurement.
-constexpr double least_seconds = 0.0002;
+constexpr double least_flops = 1e7;
 /// Until something is measured, pieces are taken to stay in a cache of this size.
 constexpr std::int64_t cached_bytes = std::int64_t{2} << 20;
 
@@ -29,6 +31,12 @@ std::int64_t limit_of(const Options& options) { return options.total_bytes.value
 std::int64_t bytes_per_sample(const Problem& problem) {
   const auto floats = tensor::volume(shape_of(problem.src)) + tensor::volume(shape_of(problem.dst));
   return floats / problem.samples() * static_cast<std::int64_t>(sizeof(float));
+}
+
+double flops_of(const Problem& problem) {
+  const auto taps = static_cast<double>(tensor::taps(problem.window));
+  const auto channels = static_cast<double>(problem.src.dims[1] / problem.groups);
+  return 2 * taps * channels * static_cast<double>(tensor::volume(shape_of(problem.dst)));
 }
 
 /// The one with the least workspace of those that are about as fast as the fastest.
@@ -88,7 +96,8 @@ Kernel::Kernel(const Problem& problem, int threads, Surroundings& surroundings)
       around_(surroundings),
       text_(fmt::format("preloaded {} threads {} errors {}", to_text(problem), threads,
                         surroundings.options.fast ? "fast" : "exact")),
-      limit_(limit_of(surroundings.options)) {}
+      limit_(limit_of(surroundings.options)),
+      is_known_(flops_of(problem) < least_flops) {}
 
 std::vector<std::unique_ptr<Way>> Kernel::ways_for(const Cut& cut, bool ours_only) const {
   const WayOptions options{.core = {.threads = threads_, .fast = around_.options.fast},
@@ -172,6 +181,16 @@ void Kernel::learn(const Tensors& tensors) {
   choose(known.costs);
 }
 
+/// The program's convolution must not fail because a measurement does.
+void Kernel::try_to_learn(const Tensors& tensors) {
+  try {
+    learn(tensors);
+  } catch (const std::exception& error) {
+    is_known_ = true;
+    fmt::print(stderr, "orthant: {}; the rule decides for {}\n", error.what(), text_);
+  }
+}
+
 void Kernel::choose(const Costs& costs) {
   microbatch::Table table = table_of(costs, problem_.samples());
   const std::vector<Cut> cuts = cuts_of(problem_, around_.options.policy);
@@ -207,7 +226,7 @@ void Kernel::run(const Tensors& tensors) {
     begin_by_rule();
     remember();
   }
-  if (!is_known_ && count_ > 0 && (first_seconds_ >= least_seconds)) learn(tensors);
+  if (!is_known_ && count_ > 0) try_to_learn(tensors);
   std::unique_ptr<Pieces> assigned;
   {
     const std::lock_guard assigning(assigning_);
@@ -235,9 +254,10 @@ void Kernel::compute(const Tensors& tensors) {
   }
 }
 
-Kernel::Report Kernel::report() {
-  const std::lock_guard lock(mutex_);
-  return {.problem = to_text(problem_),
+std::optional<Kernel::Report> Kernel::report() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return std::nullopt;
+  return Report{.problem = to_text(problem_),
           .pieces = to_text(pieces_),
           .samples = problem_.samples(),
           .runs = count_,
@@ -245,7 +265,7 @@ Kernel::Report Kernel::report() {
           .threads = threads_,
           .seconds = seconds_,
           .measuring_seconds = measuring_seconds_,
-          .measured = is_known_};
+          .measured = !front_.empty()};
 }
 
 }  // namespace orthant::wrapper

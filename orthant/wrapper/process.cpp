@@ -41,7 +41,9 @@ void Convolution::run(const Tensors& tensors, int threads) {
 std::vector<Kernel::Report> Convolution::reports() {
   const std::lock_guard lock(mutex_);
   std::vector<Kernel::Report> reports;
-  for (auto& [threads, kernel] : kernels_) reports.push_back(kernel.report());
+  for (auto& [threads, kernel] : kernels_) {
+    if (auto report = kernel.report()) reports.push_back(std::move(*report));
+  }
   return reports;
 }
 
