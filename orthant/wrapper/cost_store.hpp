@@ -20,7 +20,8 @@ struct Known {
 class CostStore {
  public:
   /// `complain` hears one line if the file cannot be used.
-  CostStore(const std::string& path, const std::string& machine, const std::function<void(const std::string&)>& complain);
+  CostStore(const std::string& path, const std::string& machine,
+            const std::function<void(const std::string&)>& complain);
 
   [[nodiscard]] Known find(const std::string& problem);
   /// Replaces what is known, here and in the file.

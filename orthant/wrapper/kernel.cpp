@@ -65,10 +65,12 @@ std::vector<Cut> cuts_of(const Problem& problem, Policy policy) {
 Pieces pieces_of(const microbatch::Division& division) {
   Pieces pieces{.seconds = division.seconds, .workspace_bytes = division.workspace_bytes};
   std::vector<microbatch::Candidate> order = division.pieces;
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return std::pair(b.samples, a.algorithm) < std::pair(a.samples, b.algorithm); });
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return std::pair(b.samples, a.algorithm) < std::pair(a.samples, b.algorithm);
+  });
   for (const microbatch::Candidate& piece : order) {
-    if (pieces.counts.empty() || pieces.counts.back().first != piece.algorithm) pieces.counts.push_back({piece.algorithm, 0});
+    if (pieces.counts.empty() || pieces.counts.back().first != piece.algorithm)
+      pieces.counts.push_back({piece.algorithm, 0});
     ++pieces.counts.back().second;
   }
   return pieces;
@@ -76,16 +78,16 @@ Pieces pieces_of(const microbatch::Division& division) {
 
 std::string to_text(const Pieces& pieces) {
   std::string text;
-  for (const auto& [label, count] : pieces.counts) text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", count, label);
+  for (const auto& [label, count] : pieces.counts)
+    text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", count, label);
   return text;
 }
 
 bool fits(const Problem& problem, int threads, const Options& options, const Library& library) {
   const std::vector<Cut> cuts = cuts_of(problem, options.policy);
   return std::any_of(cuts.begin(), cuts.end(), [&](const Cut& cut) {
-    const WayOptions way{.core = {.threads = threads, .fast = options.fast},
-                         .limit_bytes = limit_of(options),
-                         .ours_only = true};
+    const WayOptions way{
+        .core = {.threads = threads, .fast = options.fast}, .limit_bytes = limit_of(options), .ours_only = true};
     return !make_ways(problem, cut, way, library).empty();
   });
 }
@@ -100,9 +102,8 @@ Kernel::Kernel(const Problem& problem, int threads, Surroundings& surroundings)
       is_known_(flops_of(problem) < least_flops) {}
 
 std::vector<std::unique_ptr<Way>> Kernel::ways_for(const Cut& cut, bool ours_only) const {
-  const WayOptions options{.core = {.threads = threads_, .fast = around_.options.fast},
-                           .limit_bytes = limit_,
-                           .ours_only = ours_only};
+  const WayOptions options{
+      .core = {.threads = threads_, .fast = around_.options.fast}, .limit_bytes = limit_, .ours_only = ours_only};
   return make_ways(problem_, cut, options, around_.library);
 }
 
@@ -147,8 +148,8 @@ void Kernel::begin_by_rule() {
 /// What earlier runs of the program have measured, if it was within this limit.
 void Kernel::remember() {
   const Known known = around_.store.find(text_);
-  const bool is_valid = std::all_of(known.limits.begin(), known.limits.end(),
-                                    [&](const auto& entry) { return entry.second >= limit_; });
+  const bool is_valid =
+      std::all_of(known.limits.begin(), known.limits.end(), [&](const auto& entry) { return entry.second >= limit_; });
   if (!known.costs.empty() && is_valid) choose(known.costs);
 }
 
@@ -173,7 +174,8 @@ void Kernel::learn(const Tensors& tensors) {
     const Workspaces::Loan workspace(around_.workspaces, bytes);
     std::vector<Way*> list;
     for (const auto& way : ways) list.push_back(way.get());
-    for (const auto& [label, cost] : measure(list, tensors, problem_.samples(), workspace.data())) known.costs[label] = cost;
+    for (const auto& [label, cost] : measure(list, tensors, problem_.samples(), workspace.data()))
+      known.costs[label] = cost;
     around_.store.put(text_, known);
   }
   measuring_seconds_ = since(start);
@@ -258,14 +260,14 @@ std::optional<Kernel::Report> Kernel::report() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return std::nullopt;
   return Report{.problem = to_text(problem_),
-          .pieces = to_text(pieces_),
-          .samples = problem_.samples(),
-          .runs = count_,
-          .workspace_bytes = pieces_.workspace_bytes,
-          .threads = threads_,
-          .seconds = seconds_,
-          .measuring_seconds = measuring_seconds_,
-          .measured = !front_.empty()};
+                .pieces = to_text(pieces_),
+                .samples = problem_.samples(),
+                .runs = count_,
+                .workspace_bytes = pieces_.workspace_bytes,
+                .threads = threads_,
+                .seconds = seconds_,
+                .measuring_seconds = measuring_seconds_,
+                .measured = !front_.empty()};
 }
 
 }  // namespace orthant::wrapper

@@ -29,7 +29,11 @@ class OurCore final : public Core {
   /// `adding` is the same primitive for tasks that accumulate; null where none does.
   OurCore(const Layouts& layouts, const ConvTask& task, std::unique_ptr<kernels::Primitive> primitive,
           std::unique_ptr<kernels::Primitive> adding)
-      : Core(layouts), kind_(model::name_of(task.algorithm)), pass_(task.pass), primitive_(std::move(primitive)), adding_(std::move(adding)) {}
+      : Core(layouts),
+        kind_(model::name_of(task.algorithm)),
+        pass_(task.pass),
+        primitive_(std::move(primitive)),
+        adding_(std::move(adding)) {}
 
   [[nodiscard]] std::string kind() const override { return kind_; }
   [[nodiscard]] std::int64_t scratch_bytes() const override {
@@ -77,15 +81,15 @@ std::unique_ptr<kernels::Primitive> adding(ConvTask task, int threads) {
 }  // namespace
 
 std::vector<std::unique_ptr<Core>> make_our_cores(const Problem& problem, const CoreOptions& options) {
-  const Core::Layouts layouts{.src = channels_last(problem.src),
-                              .weights = our_weights(problem),
-                              .dst = channels_last(problem.dst)};
+  const Core::Layouts layouts{
+      .src = channels_last(problem.src), .weights = our_weights(problem), .dst = channels_last(problem.dst)};
   const ConvTask any = task_of(problem, layouts);
   std::vector<std::unique_ptr<Core>> cores;
   for (kernels::ConvCandidate& candidate : kernels::conv_candidates(any, options.threads)) {
     ConvTask task = any;
     task.algorithm = candidate.algorithm;
-    cores.push_back(std::make_unique<OurCore>(layouts, task, std::move(candidate.primitive), adding(task, options.threads)));
+    cores.push_back(
+        std::make_unique<OurCore>(layouts, task, std::move(candidate.primitive), adding(task, options.threads)));
   }
   return cores;
 }

@@ -9,7 +9,8 @@
 
 namespace orthant::wrapper {
 
-/// How a piece is computed: so many samples at once or, where that is one, slab by slab along the outermost spatial dim.
+/// How a piece is computed: so many samples at once or, where that is one, slab by slab along the outermost spatial
+/// dim.
 struct Cut {
   std::int64_t samples = 1, slabs = 1;
   bool operator==(const Cut&) const = default;

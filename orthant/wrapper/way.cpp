@@ -2,8 +2,6 @@
 
 #include "orthant/kernels/team.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -206,8 +204,9 @@ std::vector<std::unique_ptr<Way>> make_ways(const Problem& problem, const Cut& c
     made.cores.push_back(std::move(first));
     for (std::size_t i = 1; i < cores.size(); ++i) {
       for (std::unique_ptr<Core>& core : cores[i]) {
-        const bool suits = core && core->kind() == kind && made.cores.size() == i &&
-                           dnnl_memory_desc_equal(&core->layouts().weights, &made.cores.front()->layouts().weights) != 0;
+        const bool suits =
+            core && core->kind() == kind && made.cores.size() == i &&
+            dnnl_memory_desc_equal(&core->layouts().weights, &made.cores.front()->layouts().weights) != 0;
         if (suits) made.cores.push_back(std::move(core));
       }
     }

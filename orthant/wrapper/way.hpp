@@ -29,8 +29,8 @@ class Transfer {
   kernels::onednn::Call call_;
 };
 
-/// One way to compute pieces of a problem: a kind of kernel for each of its parts, and copies of what they want in another
-/// order. Pieces of all samples are computed one after the other, between begin() and end().
+/// One way to compute pieces of a problem: a kind of kernel for each of its parts, and copies of what they want in
+/// another order. Pieces of all samples are computed one after the other, between begin() and end().
 class Way {
  public:
   /// `cores` are for the different parts, `core_of_part` says which is for which.
@@ -58,7 +58,9 @@ class Way {
   /// A range of the workspace; without bytes it is not there.
   struct Area {
     std::int64_t offset = 0, bytes = 0;
-    [[nodiscard]] void* in(std::byte* workspace, void* otherwise) const { return bytes ? workspace + offset : otherwise; }
+    [[nodiscard]] void* in(std::byte* workspace, void* otherwise) const {
+      return bytes ? workspace + offset : otherwise;
+    }
   };
   /// A kernel with what it needs around it.
   struct Unit {

@@ -19,7 +19,8 @@ std::int64_t rounded(std::int64_t bytes) {
 }
 
 std::byte* map(std::int64_t bytes) {
-  void* data = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* data =
+      mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) throw std::bad_alloc();
   madvise(data, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);  // where the system has none, that is all right
   return static_cast<std::byte*>(data);

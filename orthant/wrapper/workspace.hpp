@@ -9,9 +9,9 @@
 
 namespace orthant::wrapper {
 
-/// Workspaces of kernels that run, lent to one thread at a time and kept for the next: there are as many as threads have
-/// been in convolutions at once. Programs are told that no workspace is needed. When no convolution has run for a while
-/// a thread gives most of the memory back, so that it does not add to what the program needs elsewhere.
+/// Workspaces of kernels that run, lent to one thread at a time and kept for the next: there are as many as threads
+/// have been in convolutions at once. Programs are told that no workspace is needed. When no convolution has run for a
+/// while a thread gives most of the memory back, so that it does not add to what the program needs elsewhere.
 class Workspaces {
   struct Block {
     std::byte* data = nullptr;

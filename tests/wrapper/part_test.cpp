@@ -37,11 +37,11 @@ std::optional<Problem> problem_of(Pass pass, const Line& line) {
   dnnl_convolution_desc_t op{};
   dnnl_status_t status = dnnl_invalid_arguments;
   if (pass == Pass::forward) {
-    status = dnnl_dilated_convolution_forward_desc_init(&op, dnnl_forward_training, dnnl_convolution_direct, &src, &weights,
-                                                        nullptr, &dst, strides, dilates, pads, pads);
+    status = dnnl_dilated_convolution_forward_desc_init(&op, dnnl_forward_training, dnnl_convolution_direct, &src,
+                                                        &weights, nullptr, &dst, strides, dilates, pads, pads);
   } else if (pass == Pass::backward_data) {
-    status = dnnl_dilated_convolution_backward_data_desc_init(&op, dnnl_convolution_direct, &src, &weights, &dst, strides,
-                                                              dilates, pads, pads);
+    status = dnnl_dilated_convolution_backward_data_desc_init(&op, dnnl_convolution_direct, &src, &weights, &dst,
+                                                              strides, dilates, pads, pads);
   } else {
     status = dnnl_dilated_convolution_backward_weights_desc_init(&op, dnnl_convolution_direct, &src, &weights, nullptr,
                                                                  &dst, strides, dilates, pads, pads);
@@ -56,8 +56,8 @@ struct Interval {
   [[nodiscard]] bool has(std::int64_t row) const { return row >= first && row < last; }
 };
 
-/// Every product of a row of dst, a tap and a row of src is computed by the part that owns the written row, and the part
-/// finds the row of src where the whole does.
+/// Every product of a row of dst, a tap and a row of src is computed by the part that owns the written row, and the
+/// part finds the row of src where the whole does.
 void expect_all_products(const Problem& whole, const Line& line, const std::vector<Part>& parts) {
   const bool by_src = whole.pass == Pass::backward_data;
   std::int64_t written = 0;
