@@ -12,8 +12,8 @@ ORTHANT := build/release/bin/orthant
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-build: build/release/build.ninja  ## the program: build/release/bin/orthant
-	@cmake --build build/release --parallel $(JOBS) --target orthant
+build: build/release/build.ninja  ## the program build/release/bin/orthant, and lib/liborthant_dnnl.so for other programs
+	@cmake --build build/release --parallel $(JOBS) --target orthant orthant_dnnl
 
 demo: build  ## make universes, train CosmoFlow on two ranks, predict others; one or two minutes
 	@scripts/demo.sh $(ORTHANT)

@@ -87,3 +87,5 @@ orthant_batch(cli doctor evaluate evaluation_run file_progress infer inspect ker
 orthant_batch(cli auto_plan bench_schedule calibrate log_chart machine_profile plan_sweep)
 orthant_batch(cli measured_run plan plan_compare plan_remedies plan_report plan_timeline)
 orthant_batch(calibrate links machine passes plans profile_file replay shapes tasks)
+orthant_batch(wrapper budget cost_store options part process workspace)
+orthant_batch(wrapper our_core way)

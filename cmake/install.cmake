@@ -8,10 +8,10 @@ set_target_properties(orthant_library PROPERTIES EXPORT_NAME orthant)
 target_link_libraries(orthant_library INTERFACE orthant::train)
 
 get_property(modules GLOBAL PROPERTY orthant_modules)
-list(REMOVE_ITEM modules orthant_cli)
+list(REMOVE_ITEM modules orthant_cli orthant_wrapper)
 install(TARGETS orthant_flags orthant_library ${modules} EXPORT orthantTargets)
 install(TARGETS orthant_small_blocks EXPORT orthantTargets OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/orthant DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.hpp PATTERN cli EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/orthant DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.hpp PATTERN cli EXCLUDE PATTERN wrapper EXCLUDE)
 install(TARGETS orthant RUNTIME)
 
 install(EXPORT orthantTargets NAMESPACE orthant:: DESTINATION ${package_dir})

@@ -34,7 +34,8 @@ class Core {
   virtual ~Core() = default;
 
   [[nodiscard]] const Layouts& layouts() const { return layouts_; }
-  [[nodiscard]] virtual std::string name() const = 0;
+  /// "winograd", "onednn", ...: the same for all parts of a problem.
+  [[nodiscard]] virtual std::string kind() const = 0;
   [[nodiscard]] virtual std::int64_t scratch_bytes() const = 0;
   /// Whether it can add gradients of weights to what is there.
   [[nodiscard]] virtual bool can_accumulate() const = 0;
@@ -44,14 +45,12 @@ class Core {
   Layouts layouts_;
 };
 
-/// What a kernel of one of these kinds may cost in exactness.
 struct CoreOptions {
-  std::int64_t samples = 1;
   int threads = 1;
   bool fast = false;  ///< also those with larger errors
 };
 
-/// All that can compute the problem, for so many of its samples; the one that the rule of kernels prefers comes first.
+/// All that can compute the problem at once; the one that the rule of kernels prefers comes first.
 std::vector<std::unique_ptr<Core>> make_cores(const Problem& problem, const CoreOptions& options,
                                               const Library& library);
 /// The kernels of our own among them.
@@ -59,8 +58,5 @@ std::vector<std::unique_ptr<Core>> make_our_cores(const Problem& problem, const 
 /// oneDNN's, in the layouts that it likes best.
 std::vector<std::unique_ptr<Core>> make_onednn_cores(const Problem& problem, const CoreOptions& options,
                                                      const Library& library);
-
-/// A part of the samples: the same strides.
-dnnl_memory_desc_t with_samples(const dnnl_memory_desc_t& memory, std::int64_t samples);
 
 }  // namespace orthant::wrapper

@@ -22,8 +22,8 @@ Known known_from(const std::vector<microbatch::Measured>& entries) {
     std::string label = entry.algorithm;
     const bool is_once = take_off(label, once);
     const Label read = read_label(label);
-    if (read.kernel == limit) {
-      known.limits[read.samples] = entry.workspace_bytes;
+    if (read.kind == limit) {
+      known.limits[to_text(read.cut)] = entry.workspace_bytes;
       continue;
     }
     Cost& cost = known.costs[label];
@@ -39,7 +39,7 @@ std::vector<microbatch::Measured> entries_of(const Known& known) {
     entries.push_back({label, cost.piece_seconds, cost.workspace_bytes});
     entries.push_back({label + once, cost.once_seconds, cost.workspace_bytes});
   }
-  for (const auto& [samples, bytes] : known.limits) entries.push_back({fmt::format("{}@{}", limit, samples), 0, bytes});
+  for (const auto& [cut, bytes] : known.limits) entries.push_back({fmt::format("{}@{}", limit, cut), 0, bytes});
   return entries;
 }
 

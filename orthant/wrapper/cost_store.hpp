@@ -10,18 +10,18 @@
 
 namespace orthant::wrapper {
 
-/// What is known of a problem: the costs of ways, and for which numbers of samples all ways within a limit are among
-/// them.
+/// What is known of a problem: the costs of ways, and for which cuts all ways within a limit are among them.
 struct Known {
   Costs costs;
-  std::map<std::int64_t, std::int64_t> limits;  ///< by samples
+  std::map<std::string, std::int64_t> limits;  ///< by the text of the cut
 };
 
 /// The file of measurements, read once. Any thread may ask.
 class CostStore {
  public:
   /// `complain` hears one line if the file cannot be used.
-  CostStore(const std::string& path, const std::string& machine, const std::function<void(const std::string&)>& complain);
+  CostStore(const std::string& path, const std::string& machine,
+            const std::function<void(const std::string&)>& complain);
 
   [[nodiscard]] Known find(const std::string& problem);
   /// Replaces what is known, here and in the file.

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
+#include <cstdio>
+#include <exception>
 #include <utility>
 
 namespace orthant::wrapper {
@@ -21,27 +22,42 @@ constexpr double most_piece_seconds = 0.05;
 /// All samples at once are tried if that takes no longer.
 constexpr double most_whole_seconds = 0.2;
 /// Below this there is nothing to gain that would be worth a measurement.
-constexpr double least_seconds = 0.0002;
+constexpr double least_flops = 1e7;
 /// Until something is measured, pieces are taken to stay in a cache of this size.
 constexpr std::int64_t cached_bytes = std::int64_t{2} << 20;
 
 std::int64_t limit_of(const Options& options) { return options.total_bytes.value_or(options.limit_bytes); }
 
-std::vector<std::unique_ptr<Way>> ways_of(const Problem& problem, const CoreOptions& options, const Library& library,
-                                          std::int64_t limit, bool ours_only) {
-  std::vector<std::unique_ptr<Way>> ways;
-  auto cores = ours_only ? make_our_cores(problem, options) : make_cores(problem, options, library);
-  for (auto& core : cores) {
-    auto way = std::make_unique<Way>(problem, std::move(core), library);
-    const bool is_new = std::none_of(ways.begin(), ways.end(), [&](const auto& w) { return w->name() == way->name(); });
-    if (is_new && way->workspace_bytes() <= limit) ways.push_back(std::move(way));
-  }
-  return ways;
-}
-
 std::int64_t bytes_per_sample(const Problem& problem) {
   const auto floats = tensor::volume(shape_of(problem.src)) + tensor::volume(shape_of(problem.dst));
   return floats / problem.samples() * static_cast<std::int64_t>(sizeof(float));
+}
+
+double flops_of(const Problem& problem) {
+  const auto taps = static_cast<double>(tensor::taps(problem.window));
+  const auto channels = static_cast<double>(problem.src.dims[1] / problem.groups);
+  return 2 * taps * channels * static_cast<double>(tensor::volume(shape_of(problem.dst)));
+}
+
+/// The one with the least workspace of those that are about as fast as the fastest.
+const microbatch::Division& leanest(const std::vector<microbatch::Division>& front) {
+  constexpr double about = 1.02;
+  return *std::find_if(front.begin(), front.end(),
+                       [&](const microbatch::Division& one) { return one.seconds <= about * front.back().seconds; });
+}
+
+/// Every number of samples by the policy and, where a whole sample would not stay in the cache, slabs of one.
+std::vector<Cut> cuts_of(const Problem& problem, Policy policy) {
+  std::vector<Cut> cuts;
+  const std::int64_t rows = std::min(problem.src.dims[2], problem.dst.dims[2]);
+  if (policy != Policy::undivided) {
+    for (std::int64_t slabs = 2; slabs <= rows / 4; slabs *= 2) {
+      if (bytes_per_sample(problem) / slabs >= cached_bytes / 4) cuts.push_back({.slabs = slabs});
+    }
+    std::reverse(cuts.begin(), cuts.end());
+  }
+  for (const std::int64_t size : microbatch::piece_sizes(policy, problem.samples())) cuts.push_back({.samples = size});
+  return cuts;
 }
 
 }  // namespace
@@ -49,10 +65,12 @@ std::int64_t bytes_per_sample(const Problem& problem) {
 Pieces pieces_of(const microbatch::Division& division) {
   Pieces pieces{.seconds = division.seconds, .workspace_bytes = division.workspace_bytes};
   std::vector<microbatch::Candidate> order = division.pieces;
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return std::pair(b.samples, a.algorithm) < std::pair(a.samples, b.algorithm); });
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return std::pair(b.samples, a.algorithm) < std::pair(a.samples, b.algorithm);
+  });
   for (const microbatch::Candidate& piece : order) {
-    if (pieces.counts.empty() || pieces.counts.back().first != piece.algorithm) pieces.counts.push_back({piece.algorithm, 0});
+    if (pieces.counts.empty() || pieces.counts.back().first != piece.algorithm)
+      pieces.counts.push_back({piece.algorithm, 0});
     ++pieces.counts.back().second;
   }
   return pieces;
@@ -60,15 +78,18 @@ Pieces pieces_of(const microbatch::Division& division) {
 
 std::string to_text(const Pieces& pieces) {
   std::string text;
-  for (const auto& [label, count] : pieces.counts) text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", count, label);
+  for (const auto& [label, count] : pieces.counts)
+    text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", count, label);
   return text;
 }
 
 bool fits(const Problem& problem, int threads, const Options& options, const Library& library) {
-  const std::int64_t samples = options.policy == Policy::undivided ? problem.samples() : 1;
-  const std::int64_t limit = limit_of(options);
-  const CoreOptions core{.samples = samples, .threads = threads, .fast = options.fast};
-  return !ways_of(problem, core, library, limit, true).empty();
+  const std::vector<Cut> cuts = cuts_of(problem, options.policy);
+  return std::any_of(cuts.begin(), cuts.end(), [&](const Cut& cut) {
+    const WayOptions way{
+        .core = {.threads = threads, .fast = options.fast}, .limit_bytes = limit_of(options), .ours_only = true};
+    return !make_ways(problem, cut, way, library).empty();
+  });
 }
 
 Kernel::Kernel(const Problem& problem, int threads, Surroundings& surroundings)
@@ -77,44 +98,48 @@ Kernel::Kernel(const Problem& problem, int threads, Surroundings& surroundings)
       around_(surroundings),
       text_(fmt::format("preloaded {} threads {} errors {}", to_text(problem), threads,
                         surroundings.options.fast ? "fast" : "exact")),
-      limit_(limit_of(surroundings.options)) {}
+      limit_(limit_of(surroundings.options)),
+      is_known_(flops_of(problem) < least_flops) {}
 
-std::vector<std::unique_ptr<Way>> Kernel::ways_for(std::int64_t samples) const {
-  return ways_of(problem_, {.samples = samples, .threads = threads_, .fast = around_.options.fast}, around_.library, limit_,
-                 false);
+std::vector<std::unique_ptr<Way>> Kernel::ways_for(const Cut& cut, bool ours_only) const {
+  const WayOptions options{
+      .core = {.threads = threads_, .fast = around_.options.fast}, .limit_bytes = limit_, .ours_only = ours_only};
+  return make_ways(problem_, cut, options, around_.library);
 }
 
 std::unique_ptr<Way> Kernel::way_named(const std::string& label) const {
-  for (auto& way : ways_for(read_label(label).samples)) {
-    if (label_of(*way) == label) return std::move(way);
+  for (auto& way : ways_for(read_label(label).cut, false)) {
+    if (way->label() == label) return std::move(way);
   }
   return nullptr;
 }
 
-std::vector<std::int64_t> Kernel::sizes_worth_trying(double sample_seconds) const {
-  const std::int64_t all = problem_.samples();
-  std::vector<std::int64_t> sizes;
-  for (const std::int64_t size : microbatch::piece_sizes(around_.options.policy, all)) {
-    const double seconds = static_cast<double>(size) * sample_seconds;
-    const bool is_least = sizes.empty();
-    if (is_least || seconds <= (size == all ? most_whole_seconds : most_piece_seconds)) sizes.push_back(size);
-  }
-  return sizes;
+std::vector<Cut> Kernel::cuts_worth_trying(double sample_seconds) const {
+  std::vector<Cut> cuts = cuts_of(problem_, around_.options.policy);
+  std::erase_if(cuts, [&](const Cut& cut) {
+    const double seconds = static_cast<double>(cut.samples) * sample_seconds;
+    const bool is_whole = cut.samples == problem_.samples();
+    return cut.samples > 1 && around_.options.policy != Policy::undivided &&
+           seconds > (is_whole ? most_whole_seconds : most_piece_seconds);
+  });
+  return cuts;
 }
 
 void Kernel::begin_by_rule() {
   const std::int64_t all = problem_.samples();
-  std::vector<std::int64_t> sizes = microbatch::piece_sizes(around_.options.policy, all);
-  const std::int64_t least = sizes.front();
-  std::reverse(sizes.begin(), sizes.end());
-  for (const std::int64_t size : sizes) {
-    const bool is_cached = size == least || size * bytes_per_sample(problem_) <= cached_bytes;
-    if (all % size != 0 || !is_cached) continue;
-    const CoreOptions core{.samples = size, .threads = threads_, .fast = around_.options.fast};
-    auto ways = ways_of(problem_, core, around_.library, limit_, true);
+  std::vector<Cut> cuts = cuts_of(problem_, around_.options.policy);
+  std::reverse(cuts.begin(), cuts.end());
+  // The largest pieces that stay in the cache; those that are left if there are none.
+  std::stable_partition(cuts.begin(), cuts.end(), [&](const Cut& cut) {
+    return cut.samples * bytes_per_sample(problem_) / cut.slabs <= cached_bytes;
+  });
+  for (const Cut& cut : cuts) {
+    if (all % cut.samples != 0) continue;
+    auto ways = ways_for(cut, true);
     if (ways.empty()) continue;
-    pieces_ = {.counts = {{label_of(*ways.front()), all / size}}, .workspace_bytes = ways.front()->workspace_bytes()};
-    runs_.push_back({std::move(ways.front()), all / size});
+    const std::int64_t count = all / cut.samples;
+    pieces_ = {.counts = {{ways.front()->label(), count}}, .workspace_bytes = ways.front()->workspace_bytes()};
+    runs_.push_back({std::move(ways.front()), count});
     return;
   }
   base::fail(base::Exit::does_not_fit, "no kernel can run {} in {} bytes", text_, limit_);
@@ -123,8 +148,8 @@ void Kernel::begin_by_rule() {
 /// What earlier runs of the program have measured, if it was within this limit.
 void Kernel::remember() {
   const Known known = around_.store.find(text_);
-  const bool is_valid = std::all_of(known.limits.begin(), known.limits.end(),
-                                    [&](const auto& entry) { return entry.second >= limit_; });
+  const bool is_valid =
+      std::all_of(known.limits.begin(), known.limits.end(), [&](const auto& entry) { return entry.second >= limit_; });
   if (!known.costs.empty() && is_valid) choose(known.costs);
 }
 
@@ -135,11 +160,12 @@ void Kernel::learn(const Tensors& tensors) {
   std::vector<std::unique_ptr<Way>> ways;
   std::int64_t bytes = 0;
   const Clock::time_point start = Clock::now();
-  for (const std::int64_t size : sizes_worth_trying(sample_seconds)) {
-    const auto limit = known.limits.find(size);
+  for (const Cut& cut : cuts_worth_trying(sample_seconds)) {
+    const std::string name = to_text(cut);
+    const auto limit = known.limits.find(name);
     if (limit != known.limits.end() && limit->second >= limit_) continue;
-    known.limits[size] = limit_;
-    for (auto& way : ways_for(size)) {
+    known.limits[name] = limit_;
+    for (auto& way : ways_for(cut, false)) {
       bytes = std::max(bytes, way->workspace_bytes());
       ways.push_back(std::move(way));
     }
@@ -148,7 +174,8 @@ void Kernel::learn(const Tensors& tensors) {
     const Workspaces::Loan workspace(around_.workspaces, bytes);
     std::vector<Way*> list;
     for (const auto& way : ways) list.push_back(way.get());
-    for (const auto& [label, cost] : measure(list, tensors, problem_.samples(), workspace.data())) known.costs[label] = cost;
+    for (const auto& [label, cost] : measure(list, tensors, problem_.samples(), workspace.data()))
+      known.costs[label] = cost;
     around_.store.put(text_, known);
   }
   measuring_seconds_ = since(start);
@@ -156,15 +183,27 @@ void Kernel::learn(const Tensors& tensors) {
   choose(known.costs);
 }
 
+/// The program's convolution must not fail because a measurement does.
+void Kernel::try_to_learn(const Tensors& tensors) {
+  try {
+    learn(tensors);
+  } catch (const std::exception& error) {
+    is_known_ = true;
+    fmt::print(stderr, "orthant: {}; the rule decides for {}\n", error.what(), text_);
+  }
+}
+
 void Kernel::choose(const Costs& costs) {
   microbatch::Table table = table_of(costs, problem_.samples());
-  const auto sizes = microbatch::piece_sizes(around_.options.policy, problem_.samples());
-  std::erase_if(table.candidates, [&](const auto& c) { return !std::binary_search(sizes.begin(), sizes.end(), c.samples); });
+  const std::vector<Cut> cuts = cuts_of(problem_, around_.options.policy);
+  std::erase_if(table.candidates, [&](const microbatch::Candidate& one) {
+    return std::find(cuts.begin(), cuts.end(), Cut{one.samples, one.slabs}) == cuts.end();
+  });
   front_ = microbatch::pareto_front(table, limit_);
   if (front_.empty()) return;  // what the rule says stays
   is_known_ = true;
   if (on_front) return on_front(*this);
-  adopt(pieces_of(front_.back()));
+  adopt(pieces_of(leanest(front_)));
 }
 
 void Kernel::assign(const microbatch::Division& division) {
@@ -189,7 +228,7 @@ void Kernel::run(const Tensors& tensors) {
     begin_by_rule();
     remember();
   }
-  if (!is_known_ && count_ > 0 && (first_seconds_ >= least_seconds)) learn(tensors);
+  if (!is_known_ && count_ > 0) try_to_learn(tensors);
   std::unique_ptr<Pieces> assigned;
   {
     const std::lock_guard assigning(assigning_);
@@ -217,17 +256,18 @@ void Kernel::compute(const Tensors& tensors) {
   }
 }
 
-Kernel::Report Kernel::report() {
-  const std::lock_guard lock(mutex_);
-  return {.problem = to_text(problem_),
-          .pieces = to_text(pieces_),
-          .samples = problem_.samples(),
-          .runs = count_,
-          .workspace_bytes = pieces_.workspace_bytes,
-          .threads = threads_,
-          .seconds = seconds_,
-          .measuring_seconds = measuring_seconds_,
-          .measured = is_known_};
+std::optional<Kernel::Report> Kernel::report() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return std::nullopt;
+  return Report{.problem = to_text(problem_),
+                .pieces = to_text(pieces_),
+                .samples = problem_.samples(),
+                .runs = count_,
+                .workspace_bytes = pieces_.workspace_bytes,
+                .threads = threads_,
+                .seconds = seconds_,
+                .measuring_seconds = measuring_seconds_,
+                .measured = !front_.empty()};
 }
 
 }  // namespace orthant::wrapper

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct Surroundings {
   std::mutex measuring;  ///< held while something is measured: one at a time
 };
 
-/// Pieces in the order in which they are computed, by labels of ways, and how often each comes.
+/// Pieces in the order in which they are computed, by labels of ways, and how many each computes.
 struct Pieces {
   std::vector<std::pair<std::string, std::int64_t>> counts;
   double seconds = 0;
@@ -54,7 +55,8 @@ class Kernel {
     double seconds = 0, measuring_seconds = 0;
     bool measured = false;
   };
-  [[nodiscard]] Report report();
+  /// Nothing while a thread computes, which at the end of a process it may do for ever.
+  [[nodiscard]] std::optional<Report> report();
 
   /// Called with the kernel when its front is known: where all kernels share a total, it assigns divisions.
   std::function<void(Kernel&)> on_front;
@@ -65,11 +67,12 @@ class Kernel {
     std::int64_t pieces = 1;
   };
 
-  [[nodiscard]] std::vector<std::unique_ptr<Way>> ways_for(std::int64_t samples) const;
+  [[nodiscard]] std::vector<std::unique_ptr<Way>> ways_for(const Cut& cut, bool ours_only) const;
   [[nodiscard]] std::unique_ptr<Way> way_named(const std::string& label) const;
-  [[nodiscard]] std::vector<std::int64_t> sizes_worth_trying(double sample_seconds) const;
+  [[nodiscard]] std::vector<Cut> cuts_worth_trying(double sample_seconds) const;
   void begin_by_rule();
   void remember();
+  void try_to_learn(const Tensors& tensors);
   void learn(const Tensors& tensors);
   void choose(const Costs& costs);
   void adopt(const Pieces& pieces);
@@ -86,7 +89,7 @@ class Kernel {
   std::vector<Run> runs_;
   std::int64_t count_ = 0;
   double seconds_ = 0, measuring_seconds_ = 0, first_seconds_ = 0;
-  bool is_known_ = false;
+  bool is_known_;  ///< or not worth a measurement
   std::mutex assigning_;
   std::unique_ptr<Pieces> assigned_;
 };

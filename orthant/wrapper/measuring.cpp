@@ -1,11 +1,10 @@
 #include "orthant/wrapper/measuring.hpp"
 
 #include "orthant/base/error.hpp"
-#include "orthant/base/format.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
+#include <optional>
 
 namespace orthant::wrapper {
 namespace {
@@ -53,13 +52,11 @@ void try_once(Entry& entry, const Tensors& tensors, std::int64_t samples, std::b
 
 }  // namespace
 
-std::string label_of(const Way& way) { return fmt::format("{}@{}", way.name(), way.samples()); }
-
 Label read_label(const std::string& label) {
   const std::size_t at = label.rfind('@');
-  const std::int64_t samples = at == std::string::npos ? 0 : std::atoll(label.c_str() + at + 1);
-  if (samples < 1) base::fail(base::Exit::bad_data, "'{}' is no kernel with a number of samples", label);
-  return {label.substr(0, at), samples};
+  const auto cut = at == std::string::npos ? std::nullopt : cut_from(label.substr(at + 1));
+  if (!cut) base::fail(base::Exit::bad_data, "'{}' is no kernel with a number of samples", label);
+  return {label.substr(0, at), *cut};
 }
 
 Costs measure(const std::vector<Way*>& ways, const Tensors& tensors, std::int64_t samples, std::byte* workspace) {
@@ -82,7 +79,7 @@ Costs measure(const std::vector<Way*>& ways, const Tensors& tensors, std::int64_
   for (const Entry& entry : entries) {
     Cost cost = entry.cost;
     cost.workspace_bytes = entry.way->workspace_bytes();
-    costs[label_of(*entry.way)] = cost;
+    costs[entry.way->label()] = cost;
   }
   return costs;
 }
@@ -90,11 +87,12 @@ Costs measure(const std::vector<Way*>& ways, const Tensors& tensors, std::int64_
 microbatch::Table table_of(const Costs& costs, std::int64_t samples) {
   microbatch::Table table{.samples = samples};
   for (const auto& [label, cost] : costs) {
-    const std::int64_t piece = read_label(label).samples;
-    if (piece > samples) continue;
-    const double share = static_cast<double>(piece) / static_cast<double>(samples);
+    const Cut cut = read_label(label).cut;
+    if (cut.samples > samples) continue;
+    const double share = static_cast<double>(cut.samples) / static_cast<double>(samples);
     table.candidates.push_back({.algorithm = label,
-                                .samples = piece,
+                                .samples = cut.samples,
+                                .slabs = cut.slabs,
                                 .seconds = cost.piece_seconds + cost.once_seconds * share,
                                 .workspace_bytes = cost.workspace_bytes});
   }

@@ -17,10 +17,8 @@ struct Cost {
   std::int64_t workspace_bytes = 0;
 };
 
-/// By the name of the way, "onednn:jit:avx512_core@8": a kernel and its samples.
+/// By the labels of ways.
 using Costs = std::map<std::string, Cost>;
-
-std::string label_of(const Way& way);
 
 /// Runs ways on the tensors of a program that waits for the result, whatever they leave in it. They take turns, each
 /// time on other samples, and those that fall behind per sample are tried no more.
@@ -29,10 +27,10 @@ Costs measure(const std::vector<Way*>& ways, const Tensors& tensors, std::int64_
 /// The costs as a table for a mini-batch: what happens once is shared by all pieces.
 microbatch::Table table_of(const Costs& costs, std::int64_t samples);
 
-/// The kernel and the samples of a label; throws Error where it has none.
+/// What a label says; throws Error where it is none.
 struct Label {
-  std::string kernel;
-  std::int64_t samples = 0;
+  std::string kind;
+  Cut cut;
 };
 Label read_label(const std::string& label);
 

@@ -11,14 +11,14 @@ using model::Pass;
 
 class OnednnCore final : public Core {
  public:
-  OnednnCore(const Layouts& layouts, std::string name, std::int64_t scratch_bytes, Call call, dnnl::stream stream)
+  OnednnCore(const Layouts& layouts, std::string kind, std::int64_t scratch_bytes, Call call, dnnl::stream stream)
       : Core(layouts),
-        name_(std::move(name)),
+        kind_(std::move(kind)),
         scratch_bytes_(scratch_bytes),
         call_(std::move(call)),
         stream_(std::move(stream)) {}
 
-  [[nodiscard]] std::string name() const override { return name_; }
+  [[nodiscard]] std::string kind() const override { return kind_; }
   [[nodiscard]] std::int64_t scratch_bytes() const override { return scratch_bytes_; }
   [[nodiscard]] bool can_accumulate() const override { return false; }
   void run(const Tensors& tensors, void* scratch, bool /*accumulate*/) override {
@@ -26,7 +26,7 @@ class OnednnCore final : public Core {
   }
 
  private:
-  std::string name_;
+  std::string kind_;
   std::int64_t scratch_bytes_;
   Call call_;
   dnnl::stream stream_;
@@ -75,17 +75,17 @@ dnnl_memory_desc_t any_layout(dnnl_memory_desc_t memory) {
   return memory;
 }
 
-/// The operation for so many samples, in any layouts.
-dnnl_convolution_desc_t describe(const Problem& problem, Pass pass, std::int64_t samples, dnnl_alg_kind_t algorithm) {
+/// The operation in any layouts.
+dnnl_convolution_desc_t describe(const Problem& problem, Pass pass, dnnl_alg_kind_t algorithm) {
   dnnl_convolution_desc_t op{};
   op.primitive_kind = dnnl_convolution;
   op.prop_kind = kind_of(pass);
   op.alg_kind = algorithm;
   op.accum_data_type = dnnl_f32;
   const Roles roles = roles_of(pass, op);
-  *roles.src.memory = any_layout(with_samples(problem.src, samples));
+  *roles.src.memory = any_layout(problem.src);
   *roles.weights.memory = any_layout(problem.weights);
-  *roles.dst.memory = any_layout(with_samples(problem.dst, samples));
+  *roles.dst.memory = any_layout(problem.dst);
   if (problem.bias) *roles.bias.memory = problem.bias_memory;
   for (std::size_t i = 0; i < problem.strides.size(); ++i) {
     op.strides[i] = problem.strides[i];
@@ -111,14 +111,13 @@ const dnnl_memory_desc_t& described(const dnnl::primitive_desc& description, int
   return *dnnl_primitive_desc_query_md(description.get(), dnnl_query_exec_arg_md, argument);
 }
 
-std::unique_ptr<Core> make(const Problem& problem, const CoreOptions& options, dnnl_alg_kind_t algorithm,
-                           const Library& library) {
+std::unique_ptr<Core> make(const Problem& problem, dnnl_alg_kind_t algorithm, const Library& library) {
   dnnl::primitive_desc hint;
   if (problem.pass != Pass::forward) {
-    hint = chosen(describe(problem, Pass::forward, options.samples, algorithm), nullptr, library);
+    hint = chosen(describe(problem, Pass::forward, algorithm), nullptr, library);
     if (!hint) return nullptr;
   }
-  dnnl_convolution_desc_t op = describe(problem, problem.pass, options.samples, algorithm);
+  dnnl_convolution_desc_t op = describe(problem, problem.pass, algorithm);
   const dnnl::primitive_desc found = chosen(op, hint.get(true), library);
   if (!found) return nullptr;
   const char* name = nullptr;
@@ -138,25 +137,20 @@ std::unique_ptr<Core> make(const Problem& problem, const CoreOptions& options, d
              {roles.dst.argument, layouts.dst},
              {DNNL_ARG_SCRATCHPAD, scratch}});
   const std::int64_t bytes = kernels::onednn::padded_bytes(dnnl_memory_desc_get_size(&scratch));
-  return std::make_unique<OnednnCore>(layouts, std::string("onednn:") + name, bytes, std::move(call), library.stream);
+  const char* kind = algorithm == dnnl_convolution_winograd ? "onednn-winograd" : "onednn-blocked";
+  return std::make_unique<OnednnCore>(layouts, kind, bytes, std::move(call), library.stream);
 }
 
 }  // namespace
-
-dnnl_memory_desc_t with_samples(const dnnl_memory_desc_t& memory, std::int64_t samples) {
-  dnnl_memory_desc_t part = memory;
-  part.dims[0] = part.padded_dims[0] = samples;
-  return part;
-}
 
 std::vector<std::unique_ptr<Core>> make_onednn_cores(const Problem& problem, const CoreOptions& options,
                                                      const Library& library) {
   kernels::limit_instructions();
   std::vector<std::unique_ptr<Core>> cores;
-  if (auto core = make(problem, options, dnnl_convolution_direct, library)) cores.push_back(std::move(core));
+  if (auto core = make(problem, dnnl_convolution_direct, library)) cores.push_back(std::move(core));
   if (options.fast) {
     // Its Winograd has tiles of four.
-    if (auto core = make(problem, options, dnnl_convolution_winograd, library)) cores.push_back(std::move(core));
+    if (auto core = make(problem, dnnl_convolution_winograd, library)) cores.push_back(std::move(core));
   }
   return cores;
 }

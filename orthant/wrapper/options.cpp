@@ -21,7 +21,8 @@ std::optional<std::int64_t> bytes_of(const Environment& environment, const char*
   const std::string text = value_of(environment, name);
   if (text.empty()) return std::nullopt;
   const auto bytes = bytes_from(text);
-  if (!bytes) base::fail(base::Exit::usage, "{} is '{}', which is no number of bytes; write 64MiB, for example", name, text);
+  if (!bytes)
+    base::fail(base::Exit::usage, "{} is '{}', which is no number of bytes; write 64MiB, for example", name, text);
   return bytes;
 }
 
@@ -60,9 +61,9 @@ Options read_options(const Environment& environment) {
   Options options;
   options.limit_bytes = bytes_of(environment, "ORTHANT_WORKSPACE_LIMIT").value_or(options.limit_bytes);
   options.total_bytes = bytes_of(environment, "ORTHANT_TOTAL_WORKSPACE");
-  options.policy = word_of<Policy>(
-      environment, "ORTHANT_BATCH_POLICY", options.policy,
-      {{"undivided", Policy::undivided}, {"powerOfTwo", Policy::power_of_two}, {"all", Policy::all}});
+  options.policy =
+      word_of<Policy>(environment, "ORTHANT_BATCH_POLICY", options.policy,
+                      {{"undivided", Policy::undivided}, {"powerOfTwo", Policy::power_of_two}, {"all", Policy::all}});
   options.fast = word_of<bool>(environment, "ORTHANT_ERROR", options.fast, {{"exact", false}, {"fast", true}});
   options.summary = word_of<bool>(environment, "ORTHANT_SUMMARY", options.summary, {{"0", false}, {"1", true}});
   return options;

@@ -11,8 +11,8 @@ namespace orthant::wrapper {
 
 /// What the environment of the wrapped program says.
 struct Options {
-  std::int64_t limit_bytes = std::int64_t{64} << 20;  ///< ORTHANT_WORKSPACE_LIMIT, of every kernel
-  std::optional<std::int64_t> total_bytes;            ///< ORTHANT_TOTAL_WORKSPACE, of all kernels together
+  std::int64_t limit_bytes = std::int64_t{64} << 20;             ///< ORTHANT_WORKSPACE_LIMIT, of every kernel
+  std::optional<std::int64_t> total_bytes;                       ///< ORTHANT_TOTAL_WORKSPACE, of all kernels together
   microbatch::Policy policy = microbatch::Policy::power_of_two;  ///< ORTHANT_BATCH_POLICY
   bool fast = false;                                             ///< ORTHANT_ERROR: `fast`, or not
   bool summary = false;                                          ///< ORTHANT_SUMMARY

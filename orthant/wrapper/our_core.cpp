@@ -27,11 +27,15 @@ dnnl_memory_desc_t our_weights(const Problem& problem) {
 class OurCore final : public Core {
  public:
   /// `adding` is the same primitive for tasks that accumulate; null where none does.
-  OurCore(const Layouts& layouts, Pass pass, std::unique_ptr<kernels::Primitive> primitive,
+  OurCore(const Layouts& layouts, const ConvTask& task, std::unique_ptr<kernels::Primitive> primitive,
           std::unique_ptr<kernels::Primitive> adding)
-      : Core(layouts), pass_(pass), primitive_(std::move(primitive)), adding_(std::move(adding)) {}
+      : Core(layouts),
+        kind_(model::name_of(task.algorithm)),
+        pass_(task.pass),
+        primitive_(std::move(primitive)),
+        adding_(std::move(adding)) {}
 
-  [[nodiscard]] std::string name() const override { return primitive_->name(); }
+  [[nodiscard]] std::string kind() const override { return kind_; }
   [[nodiscard]] std::int64_t scratch_bytes() const override {
     return std::max(primitive_->scratch_bytes(), adding_ ? adding_->scratch_bytes() : 0);
   }
@@ -49,6 +53,7 @@ class OurCore final : public Core {
   }
 
  private:
+  std::string kind_;
   Pass pass_;
   std::unique_ptr<kernels::Primitive> primitive_, adding_;
 };
@@ -64,11 +69,11 @@ ConvTask task_of(const Problem& problem, const Core::Layouts& layouts) {
 }
 
 /// The same kernel for further pieces, or null.
-std::unique_ptr<kernels::Primitive> adding(ConvTask task, model::Algorithm algorithm, int threads) {
+std::unique_ptr<kernels::Primitive> adding(ConvTask task, int threads) {
   if (task.pass != Pass::backward_weights) return nullptr;
   task.accumulate = true;
   for (kernels::ConvCandidate& candidate : kernels::conv_candidates(task, threads)) {
-    if (candidate.algorithm == algorithm) return std::move(candidate.primitive);
+    if (candidate.algorithm == task.algorithm) return std::move(candidate.primitive);
   }
   return nullptr;
 }
@@ -76,14 +81,15 @@ std::unique_ptr<kernels::Primitive> adding(ConvTask task, model::Algorithm algor
 }  // namespace
 
 std::vector<std::unique_ptr<Core>> make_our_cores(const Problem& problem, const CoreOptions& options) {
-  const Core::Layouts layouts{.src = channels_last(with_samples(problem.src, options.samples)),
-                              .weights = our_weights(problem),
-                              .dst = channels_last(with_samples(problem.dst, options.samples))};
-  const ConvTask task = task_of(problem, layouts);
+  const Core::Layouts layouts{
+      .src = channels_last(problem.src), .weights = our_weights(problem), .dst = channels_last(problem.dst)};
+  const ConvTask any = task_of(problem, layouts);
   std::vector<std::unique_ptr<Core>> cores;
-  for (kernels::ConvCandidate& candidate : kernels::conv_candidates(task, options.threads)) {
-    cores.push_back(std::make_unique<OurCore>(layouts, problem.pass, std::move(candidate.primitive),
-                                              adding(task, candidate.algorithm, options.threads)));
+  for (kernels::ConvCandidate& candidate : kernels::conv_candidates(any, options.threads)) {
+    ConvTask task = any;
+    task.algorithm = candidate.algorithm;
+    cores.push_back(
+        std::make_unique<OurCore>(layouts, task, std::move(candidate.primitive), adding(task, options.threads)));
   }
   return cores;
 }

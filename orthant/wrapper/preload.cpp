@@ -86,6 +86,31 @@ bool asks_for_scratchpad(dnnl_query_t what, int index) {
   return what == dnnl_query_scratchpad_md || (what == dnnl_query_exec_arg_md && index == DNNL_ARG_SCRATCHPAD);
 }
 
+std::int64_t bytes_of(const dnnl_memory_desc_t& memory) {
+  return static_cast<std::int64_t>(dnnl_memory_desc_get_size(&memory));
+}
+
+/// Programs copy what they got into memory of their own, which is new.
+void prepare_reorder(const_dnnl_primitive_t primitive, int count, const dnnl_exec_arg_t* arguments) {
+  if (is_inside) return;
+  static const auto described = real<decltype(&dnnl_primitive_get_primitive_desc)>("dnnl_primitive_get_primitive_desc");
+  static const auto query = real<decltype(&dnnl_primitive_desc_query)>("dnnl_primitive_desc_query");
+  const_dnnl_primitive_desc_t description = nullptr;
+  dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
+  if (described(primitive, &description) != dnnl_success ||
+      query(description, dnnl_query_primitive_kind, 0, &kind) != dnnl_success || kind != dnnl_reorder) {
+    return;
+  }
+  for (int i = 0; i < count; ++i) {
+    const dnnl_memory_desc_t* memory = nullptr;
+    void* data = nullptr;
+    const bool is_known = arguments[i].arg == DNNL_ARG_TO && arguments[i].memory &&
+                          dnnl_memory_get_memory_desc(arguments[i].memory, &memory) == dnnl_success &&
+                          dnnl_memory_get_data_handle(arguments[i].memory, &data) == dnnl_success;
+    if (is_known && data) advise_large_pages(data, bytes_of(*memory));
+  }
+}
+
 /// The arguments of an execution.
 Tensors tensors_of(const Problem& problem, int count, const dnnl_exec_arg_t* arguments) {
   Tensors tensors;
@@ -115,6 +140,8 @@ dnnl_status_t execute(Convolution& convolution, int count, const dnnl_exec_arg_t
     const Tensors tensors = tensors_of(problem, count, arguments);
     if (!tensors.src || !tensors.weights || !tensors.dst || (problem.bias && !tensors.bias))
       return dnnl_invalid_arguments;
+    if (problem.pass == model::Pass::forward) advise_large_pages(tensors.dst, bytes_of(problem.dst));
+    if (problem.pass == model::Pass::backward_data) advise_large_pages(tensors.src, bytes_of(problem.src));
     convolution.run(tensors, current_threads());
     return dnnl_success;
   } catch (const std::bad_alloc&) {
@@ -249,6 +276,7 @@ dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive_t primitive, dnnl_stre
   ORTHANT_REAL(dnnl_primitive_execute);
   if (wrapper::Convolution* convolution = wrapper::find(primitive))
     return wrapper::execute(*convolution, count, arguments);
+  wrapper::prepare_reorder(primitive, count, arguments);
   return real(primitive, stream, count, arguments);
 }
 

@@ -30,9 +30,8 @@ bool is_float(const dnnl_memory_desc_t& memory) {
 }
 
 bool has_items(const dnnl_memory_desc_t& memory) {
-  return std::all_of(memory.dims, memory.dims + memory.ndims, [](dnnl_dim_t extent) {
-    return extent > 0 && extent != DNNL_RUNTIME_DIM_VAL;
-  });
+  return std::all_of(memory.dims, memory.dims + memory.ndims,
+                     [](dnnl_dim_t extent) { return extent > 0 && extent != DNNL_RUNTIME_DIM_VAL; });
 }
 
 bool is_any(const dnnl_memory_desc_t& memory) { return memory.format_kind == dnnl_format_kind_any; }
@@ -83,8 +82,8 @@ std::optional<Pass> pass_of(dnnl_prop_kind_t kind) {
 
 /// Where one side is given and the other is not, both are alike: programs keep their tensors in one order.
 void choose_layouts(const Roles& roles) {
-  const bool last = (!is_any(*roles.src) && is_channels_last(*roles.src)) ||
-                    (!is_any(*roles.dst) && is_channels_last(*roles.dst));
+  const bool last =
+      (!is_any(*roles.src) && is_channels_last(*roles.src)) || (!is_any(*roles.dst) && is_channels_last(*roles.dst));
   for (dnnl_memory_desc_t* memory : {roles.src, roles.dst}) {
     if (!is_any(*memory)) continue;
     const int count = memory->ndims;

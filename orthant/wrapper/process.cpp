@@ -3,8 +3,8 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/kernels/task_key.hpp"
+#include "orthant/kernels/team.hpp"
 
-#include <omp.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -41,7 +41,9 @@ void Convolution::run(const Tensors& tensors, int threads) {
 std::vector<Kernel::Report> Convolution::reports() {
   const std::lock_guard lock(mutex_);
   std::vector<Kernel::Report> reports;
-  for (auto& [threads, kernel] : kernels_) reports.push_back(kernel.report());
+  for (auto& [threads, kernel] : kernels_) {
+    if (auto report = kernel.report()) reports.push_back(std::move(*report));
+  }
   return reports;
 }
 
@@ -121,9 +123,10 @@ void Process::print_summary() {
     if (!convolution) continue;
     for (const Kernel::Report& report : convolution->reports()) {
       seconds += report.seconds;
-      fmt::print(stderr, "{:>10.4f} {:>6} {:>6.1f} MiB {:>9.3f}  {:<9} {} samples, {}, {} threads: {}\n", report.seconds,
-                 report.runs, static_cast<double>(report.workspace_bytes) / 1048576.0, report.measuring_seconds,
-                 report.measured ? "measuring" : "rule", report.samples, report.problem, report.threads, report.pieces);
+      fmt::print(stderr, "{:>10.4f} {:>6} {:>6.1f} MiB {:>9.3f}  {:<9} {} samples, {}, {} threads: {}\n",
+                 report.seconds, report.runs, static_cast<double>(report.workspace_bytes) / 1048576.0,
+                 report.measuring_seconds, report.measured ? "measuring" : "rule", report.samples, report.problem,
+                 report.threads, report.pieces);
     }
   }
   fmt::print(stderr, "orthant: {:.3f} s in all; {} requests were left to oneDNN\n", seconds, left_alone_.load());

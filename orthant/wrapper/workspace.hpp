@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -7,9 +9,16 @@
 
 namespace orthant::wrapper {
 
-/// Workspaces of kernels that run, lent to one thread at a time and kept for the next: there are as many as threads have
-/// been in convolutions at once. Programs are told that no workspace is needed.
+/// Workspaces of kernels that run, lent to one thread at a time and kept for the next: there are as many as threads
+/// have been in convolutions at once. Programs are told that no workspace is needed. When no convolution has run for a
+/// while a thread gives most of the memory back, so that it does not add to what the program needs elsewhere.
 class Workspaces {
+  struct Block {
+    std::byte* data = nullptr;
+    std::int64_t bytes = 0;
+    std::int64_t used_bytes = 0;  ///< from the beginning, since memory was given back
+  };
+
  public:
   class Loan {
    public:
@@ -20,11 +29,6 @@ class Workspaces {
     [[nodiscard]] std::byte* data() const { return block_.data; }
 
    private:
-    struct Block {
-      std::byte* data = nullptr;
-      std::int64_t bytes = 0;
-    };
-    friend class Workspaces;
     Workspaces& lender_;
     Block block_;
   };
@@ -32,14 +36,25 @@ class Workspaces {
   Workspaces() = default;
   Workspaces(const Workspaces&) = delete;
   Workspaces& operator=(const Workspaces&) = delete;
-  ~Workspaces();
 
  private:
-  Loan::Block take(std::int64_t bytes);
-  void give_back(Loan::Block block);
+  using Clock = std::chrono::steady_clock;
+
+  Block take(std::int64_t bytes);
+  void give_back(Block block);
+  void start_thread();
+  void watch();
+  void release();
 
   std::mutex mutex_;
-  std::vector<Loan::Block> free_;
+  std::condition_variable used_;
+  std::vector<Block> free_;
+  Clock::time_point last_use_{};
+  bool has_thread_ = false, is_large_ = false;
 };
+
+/// Memory that is about to be written for the first time gets large pages where the system has some: a page of 4 KiB
+/// takes longer to get than to fill. Only for blocks so large that they are a mapping of their own.
+void advise_large_pages(void* data, std::int64_t bytes);
 
 }  // namespace orthant::wrapper
