@@ -291,20 +291,21 @@ TEST(Yaml, RefusesOutputsThatAreNone) {
     return two_ends.substr(0, two_ends.find("outputs")) + "outputs: " + list + "\nloss: mean_squared_error\n";
   };
   EXPECT_EQ(message_of([&] { read(with_outputs("[out]")); }),
-            "65: net.yaml:4: net: side: no layer reads it, and it is not among the outputs; remove it or read it");
+            "65: net.yaml:3: net: side: no layer reads it, and it is not among the outputs; remove it or read it");
   EXPECT_EQ(message_of([&] { read(with_outputs("[out, sid]")); }),
-            "65: net.yaml:4: net: outputs: there is no layer 'sid'; name layers");
+            "65: net.yaml:3: net: outputs: there is no layer 'sid'; name layers");
   EXPECT_EQ(message_of([&] { read(with_outputs("[out, side, out]")); }),
-            "65: net.yaml:4: net: outputs: 'out' is there twice; name every output once");
+            "65: net.yaml:3: net: outputs: 'out' is there twice; name every output once");
   EXPECT_EQ(message_of([&] { read(with_outputs("out")); }),
             "65: net.yaml:8: outputs must be a list with the name of at least one layer");
 }
 
 TEST(Yaml, ReadsNetworksOfOneDim) {
-  const Graph graph = read(with_layers("  - {name: c, op: conv, filters: 2, kernel: 3, pad: [[1, 0]]}\n"
-                                       "  - {name: p, op: max_pool, kernel: [2]}\n"
-                                       "  - {name: r, op: resize, factor: 2}\n",
-                                       "4x9"));
+  const Graph graph =
+      read(with_layers("  - {name: c, op: conv, filters: 2, kernel: 3, pad: [[1, 0]]}\n"
+                       "  - {name: p, op: max_pool, kernel: [2]}\n"
+                       "  - {name: r, op: resize, factor: 2}\n",
+                       "4x9"));
   EXPECT_EQ(graph.spatial_count, 1);
   const tensor::Window& window = std::get<Conv>(graph.nodes.at(1).op).window;
   EXPECT_EQ(window.size, (tensor::Extent3{1, 1, 3}));

@@ -118,8 +118,8 @@ TEST(Share, ChannelShufflesReadSomeOfEveryGroup) {
   const model::Graph graph = one_op(model::ChannelShuffle{.groups = 2});  // 0 3 1 4 2 5
   const auto channels = [&](int part) {
     std::vector<Range> ranges;
-    for (const Box& box : share_of(plan_for(graph, 1, {.c = 3}), graph, 1, part).sources.at(0))
-      ranges.push_back(box[tensor::Dim::c]);
+    const Share share = share_of(plan_for(graph, 1, {.c = 3}), graph, 1, part);
+    for (const Box& box : share.sources.at(0)) ranges.push_back(box[tensor::Dim::c]);
     return ranges;
   };
   EXPECT_EQ(channels(0), (std::vector<Range>{{0, 1}, {3, 4}}));
@@ -134,7 +134,7 @@ TEST(Share, PixelShufflesReadWholeBlocks) {
   EXPECT_EQ(depth_read(up, 5, 1), (Range{1, 4}));     // 5 to 9
   const model::PixelShuffle down{.factor = {2, 1, 1}, .to_channels = true};
   EXPECT_EQ(depth_read(down, 3, 1), (Range{4, 6}));  // of 4 cells the third
-  const model::Graph graph = one_op(down);  // 12 channels
+  const model::Graph graph = one_op(down);           // 12 channels
   EXPECT_EQ(share_of(plan_for(graph, 1, {.c = 5}), graph, 1, 1).sources,
             (std::vector<Boxes>{{{.lo = {0, 1, 0, 0, 0}, .hi = {2, 3, 8, 4, 4}}}}));  // channels 3 to 5
 }
