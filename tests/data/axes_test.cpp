@@ -35,6 +35,9 @@ TEST(Axes, AreFoundFromExtents) {
   EXPECT_EQ(found({5, 6, 7, 8}, grey), Texts{"NDHW"});
   EXPECT_EQ(found({7, 8, 3}, image), Texts{"HWC"});
   EXPECT_EQ(found({5, 3, 7, 8}, image), Texts{"NCHW"});
+  const AxesWanted line{.shape = {.n = 1, .c = 3, .d = 1, .h = 1, .w = 8}, .spatial_count = 1};
+  EXPECT_EQ(found({8, 3}, line), Texts{"WC"});
+  EXPECT_EQ(found({5, 3, 8}, line), Texts{"NCW"});
   EXPECT_EQ(found({4}, values), Texts{"C"});
   EXPECT_EQ(found({9, 4}, values), Texts{"NC"});
   EXPECT_EQ(found({}, label), Texts{""});
@@ -45,7 +48,7 @@ TEST(Axes, AreFoundFromExtents) {
 }
 
 TEST(Axes, AreParsedFromText) {
-  for (const char* text : {"DHWC", "CDHW", "NDHWC", "NCDHW", "DHW", "HWC", "CHW", "NHW"})
+  for (const char* text : {"DHWC", "CDHW", "NDHWC", "NCDHW", "DHW", "HWC", "CHW", "NHW", "WC", "NCW", "NW"})
     EXPECT_EQ(data::arrays::to_text(data::arrays::parse_axes(text).value()), text);
   for (const char* text : {"", "WHDC", "dhwc", "DCHW", "N"}) EXPECT_FALSE(data::arrays::parse_axes(text)) << text;
 }

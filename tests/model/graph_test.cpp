@@ -55,8 +55,23 @@ TEST(GraphBuilder, RefusesBadNames) {
   EXPECT_EQ(message_of([] { GraphBuilder("", 3, {}); }), "65: the network has an empty name; give every layer one");
 }
 
+TEST(GraphBuilder, KeepsNetworksOfOneDimFlat) {
+  GraphBuilder builder("net", 1, {2, 4, 1, 1, 8});
+  EXPECT_EQ(message_of([&] { builder.add("pool", Pool{.window = {.size = tensor::square(2)}}); }),
+            "65: net: pool: a window with height in a 1-D network; its size, stride and dilation must be 1 and its "
+            "padding 0 in dim h");
+  EXPECT_EQ(message_of([&] {
+              builder.add("up", PixelShuffle{.factor = {1, 2, 1}});
+            }),
+            "65: net: up: it makes 2 cells in dim h of a 1-D network; leave h as it is");
+  EXPECT_EQ(message_of([] {
+              GraphBuilder("net", 1, {2, 4, 1, 3, 8});
+            }),
+            "65: net: input: height 3 in a 1-D network; it takes CxW");
+}
+
 TEST(GraphBuilder, RefusesBadInputs) {
-  EXPECT_EQ(message_of([] { GraphBuilder("net", 4, {}); }), "65: net: 4 spatial dims; 2 or 3 are supported");
+  EXPECT_EQ(message_of([] { GraphBuilder("net", 4, {}); }), "65: net: 4 spatial dims; 1 to 3 are supported");
   EXPECT_EQ(message_of([] {
               GraphBuilder("net", 3, {1, 0, 1, 1, 1});
             }),

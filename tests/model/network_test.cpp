@@ -70,7 +70,7 @@ TEST_F(NetworkFile, IsRefusedWithItsPath) {
   EXPECT_EQ(message_of([&] {
               load_network(good, {.settings = {{"classes", "3"}}});
             }),
-            "64: " + good + ": setting 'classes' for a network file; only zoo networks have settings, edit the file");
+            "64: " + good + ": setting 'classes' for a network file; it has only 'output', edit the file");
 }
 
 TEST(LoadNetwork, SuggestsTheNearestName) {

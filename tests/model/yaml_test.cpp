@@ -165,14 +165,15 @@ struct Bad {
 TEST(Yaml, RefusesBadFilesWithLineAndRemedy) {
   const std::string one = "  - {name: a, op: relu}\n";
   const std::vector<Bad> files{
-      {"", "net.yaml:1: empty where a map of name, input, layers, loss is needed"},
-      {"just text\n", "net.yaml:1: 'just text' where a map of name, input, layers, loss is needed"},
+      {"", "net.yaml:1: empty where a map of name, input, layers, outputs, loss is needed"},
+      {"just text\n", "net.yaml:1: 'just text' where a map of name, input, layers, outputs, loss is needed"},
       {"name: n\nlayrs: []\n", "net.yaml:2: unknown key 'layrs'; did you mean 'layers'?"},
       {"name: n\nlayers: []\nloss: soft_dice\n", "net.yaml:1: key 'input' is missing; add it"},
-      {with_layers(one, "4x8"),
-       "net.yaml:2: input '4x8': 2 extents; write CxDxHxW as 4x128x128x128, or CxHxW as 3x224x224"},
+      {with_layers(one, "4"),
+       "net.yaml:2: input '4': 1 extents; write CxDxHxW as 4x128x128x128, CxHxW as 3x224x224, or CxW as 2x4096"},
       {with_layers(one, "[4, 8]"),
-       "net.yaml:2: input '': '' is not a number; write CxDxHxW as 4x128x128x128, or CxHxW as 3x224x224"},
+       "net.yaml:2: input '': '' is not a number; write CxDxHxW as 4x128x128x128, CxHxW as 3x224x224, or CxW as "
+       "2x4096"},
       {"name: a b\ninput: 1x1x1\nlayers: []\nloss: soft_dice\n",
        "net.yaml:1: the network has a name with other characters than letters, digits, '_', '-' and '.'; rename it"},
       {"name: n\ninput: 1x1x1\nlayers: []\nloss: sofd_dice\n",
@@ -231,6 +232,15 @@ TEST(Yaml, RefusesBadFilesWithLineAndRemedy) {
        "net.yaml:4: net: g: 4 source channels do not divide into 3 groups; use a divisor"},
       {with_layers("  - {name: m, op: multiply, from: [input, input, input]}\n"),
        "net.yaml:4: net: m: multiply takes two sources, but has 3; chain more of them"},
+      {with_layers("  - {name: s, op: channel_shuffle, groups: 3}\n"),
+       "net.yaml:4: net: s: 4 source channels do not divide into 3 groups; use a divisor"},
+      {with_layers("  - {name: s, op: pixel_shuffle, factor: 2}\n"),
+       "net.yaml:4: net: s: 4 source channels do not divide into blocks of 8 cells; use a multiple"},
+      {with_layers("  - {name: s, op: pixel_unshuffle, factor: [1, 3, 1]}\n"),
+       "net.yaml:4: net: s: 8 cells in dim h do not divide into blocks of 3; use a divisor, or pad before it"},
+      {with_layers("  - {name: s, op: pixel_shuffle}\n"), "net.yaml:4: key 'factor' is missing; add it"},
+      {with_layers("  - {name: s, op: pixel_shuffle, factor: 0}\n"),
+       "net.yaml:4: net: s: factor is 0 in dim d; it must be from 1 to 2147483648"},
       {with_layers("  - {name: s, op: scale}\n"), "net.yaml:4: key 'factor' is missing; add it"},
       {with_layers("  - {name: s, op: scale, factor: nan}\n"), "net.yaml:4: factor is 'nan'; it must be a number"},
       {with_layers("  - {name: d, op: dropout, rate: 1}\n"),
@@ -250,6 +260,58 @@ TEST(Yaml, RefusesBadFilesWithLineAndRemedy) {
        "net.yaml:4: net: a: size 1024 x 9000000000000000000 overflows 64 bits; use smaller sizes"},
   };
   for (const Bad& bad : files) EXPECT_EQ(message_of([&] { read(bad.text); }), "65: " + bad.message) << bad.text;
+}
+
+const std::string two_ends =
+    "name: net\ninput: 4x8x8\nlayers:\n"
+    "  - {name: stem, op: conv, filters: 6, kernel: 1}\n"
+    "  - {name: side, op: conv, filters: 2, kernel: 1}\n"
+    "  - {name: deep, op: conv, filters: 5, kernel: 1, from: stem}\n"
+    "  - {name: out, op: relu}\n"
+    "outputs: [out, side]\nloss: mean_squared_error\n";
+
+TEST(Yaml, ChoosesOneOfSeveralOutputs) {
+  const Graph first = read(two_ends);
+  EXPECT_EQ(first.nodes.back().name, "out");
+  EXPECT_EQ(title_of(first), "net, output out of out, side");
+  EXPECT_EQ(first.left_out, (std::vector<std::string>{"side.weight", "side.bias"}));
+  const Graph side = read_yaml(two_ends, "net.yaml", std::nullopt, 1, "side");
+  ASSERT_EQ(side.nodes.size(), 3U);  // input, stem, side
+  EXPECT_EQ(side.nodes.back().name, "side");
+  EXPECT_EQ(side.nodes.back().srcs, std::vector<int>{1});
+  EXPECT_EQ(side.left_out, (std::vector<std::string>{"deep.weight", "deep.bias"}));
+}
+
+TEST(Yaml, RefusesOutputsThatAreNone) {
+  EXPECT_EQ(message_of([] { read_yaml(two_ends, "net.yaml", std::nullopt, 1, "stem"); }),
+            "64: net.yaml: no output 'stem'; known are: out, side");
+  EXPECT_EQ(message_of([] { read_yaml(with_layers("  - {name: a, op: relu}\n"), "net.yaml", std::nullopt, 1, "a"); }),
+            "64: net.yaml: output 'a' of a network with one output; leave it out, or list 'outputs' in the file");
+  const auto with_outputs = [](const std::string& list) {
+    return two_ends.substr(0, two_ends.find("outputs")) + "outputs: " + list + "\nloss: mean_squared_error\n";
+  };
+  EXPECT_EQ(message_of([&] { read(with_outputs("[out]")); }),
+            "65: net.yaml:3: net: side: no layer reads it, and it is not among the outputs; remove it or read it");
+  EXPECT_EQ(message_of([&] { read(with_outputs("[out, sid]")); }),
+            "65: net.yaml:3: net: outputs: there is no layer 'sid'; name layers");
+  EXPECT_EQ(message_of([&] { read(with_outputs("[out, side, out]")); }),
+            "65: net.yaml:3: net: outputs: 'out' is there twice; name every output once");
+  EXPECT_EQ(message_of([&] { read(with_outputs("out")); }),
+            "65: net.yaml:8: outputs must be a list with the name of at least one layer");
+}
+
+TEST(Yaml, ReadsNetworksOfOneDim) {
+  const Graph graph =
+      read(with_layers("  - {name: c, op: conv, filters: 2, kernel: 3, pad: [[1, 0]]}\n"
+                       "  - {name: p, op: max_pool, kernel: [2]}\n"
+                       "  - {name: r, op: resize, factor: 2}\n",
+                       "4x9"));
+  EXPECT_EQ(graph.spatial_count, 1);
+  const tensor::Window& window = std::get<Conv>(graph.nodes.at(1).op).window;
+  EXPECT_EQ(window.size, (tensor::Extent3{1, 1, 3}));
+  EXPECT_EQ(window.pad_lo, (tensor::Extent3{0, 0, 1}));
+  EXPECT_EQ(graph.nodes.back().shape, (tensor::Shape{1, 2, 1, 1, 8}));
+  EXPECT_EQ(parameters(graph).front().extents, (std::vector<std::int64_t>{2, 4, 3}));
 }
 
 TEST(Yaml, RefusesTooManyLayers) {

@@ -114,6 +114,31 @@ TEST(Share, SlicesAndPadsReadShiftedCells) {
   EXPECT_EQ(depth_read(mirror, 7, 6), (Range{4, 8}));  // cells 5 and 4
 }
 
+TEST(Share, ChannelShufflesReadSomeOfEveryGroup) {
+  const model::Graph graph = one_op(model::ChannelShuffle{.groups = 2});  // 0 3 1 4 2 5
+  const auto channels = [&](int part) {
+    std::vector<Range> ranges;
+    const Share share = share_of(plan_for(graph, 1, {.c = 3}), graph, 1, part);
+    for (const Box& box : share.sources.at(0)) ranges.push_back(box[tensor::Dim::c]);
+    return ranges;
+  };
+  EXPECT_EQ(channels(0), (std::vector<Range>{{0, 1}, {3, 4}}));
+  EXPECT_EQ(channels(2), (std::vector<Range>{{2, 3}, {5, 6}}));
+  EXPECT_EQ(share_of(serial_plan(graph), graph, 1, 0).sources,
+            (std::vector<Boxes>{{{.lo = {0, 0, 0, 0, 0}, .hi = {2, 6, 8, 4, 4}}}}));
+}
+
+TEST(Share, PixelShufflesReadWholeBlocks) {
+  const model::PixelShuffle up{.factor = {3, 1, 2}};  // 24 deep, one channel
+  EXPECT_EQ(depth_read(up, 5, 0), (Range{0, 2}));     // cells 0 to 4
+  EXPECT_EQ(depth_read(up, 5, 1), (Range{1, 4}));     // 5 to 9
+  const model::PixelShuffle down{.factor = {2, 1, 1}, .to_channels = true};
+  EXPECT_EQ(depth_read(down, 3, 1), (Range{4, 6}));  // of 4 cells the third
+  const model::Graph graph = one_op(down);           // 12 channels
+  EXPECT_EQ(share_of(plan_for(graph, 1, {.c = 5}), graph, 1, 1).sources,
+            (std::vector<Boxes>{{{.lo = {0, 1, 0, 0, 0}, .hi = {2, 3, 8, 4, 4}}}}));  // channels 3 to 5
+}
+
 TEST(Share, ProductsReadTheOneCellOrChannel) {
   model::GraphBuilder builder("net", 3, {.n = 2, .c = 6, .d = 8, .h = 4, .w = 4});
   const int gate = builder.add("gate", model::GlobalAveragePool{}, {0});

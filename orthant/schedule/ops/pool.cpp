@@ -19,6 +19,20 @@ struct Slabs {
   std::vector<Box> edges{};  ///< some may be empty
 };
 
+/// The activation through which a pooling's gradient goes in the same pass, written over the activation's result: that
+/// of the layer before it where nobody else reads the result. Normalisations take their gradient through the activation
+/// themselves.
+model::Activation activation_before(Lowering& lowering, const Unit& unit) {
+  const int source = unit.srcs[0];
+  const Unit& producer = lowering.analysis().producer(source);
+  const model::Activation activation = lowering.activation(producer);
+  const bool through = !model::derivative_reads_src(activation.kind) &&
+                       at(lowering.geometry().in_place, unit.main)[0] &&
+                       !model::has_statistics(model::traits_of(lowering.node(producer.main).op)) &&
+                       lowering.analysis().reader_count(source) == 1 && lowering.value(source).stored.owned;
+  return through ? activation : model::Activation{};
+}
+
 /// True if whoever owns dst has all cells.
 bool pools_alone(const Lowering& lowering, const Unit& unit) {
   return tensor::is_local(Analysis::partial_sums(lowering.geometry(), unit.main));
@@ -116,8 +130,7 @@ NodeValue forward(Lowering& lowering, const Unit& unit, const model::Pool& op) {
 
 /// Every rank's share of the means goes to those who own them.
 NodeValue forward(Lowering& lowering, const Unit& unit, const model::GlobalAveragePool& /*op*/) {
-  const tensor::Redistribution shares = Analysis::partial_sums(lowering.geometry(), unit.main);
-  const bool alone = tensor::is_local(shares);
+  const bool alone = pools_alone(lowering, unit);
   const std::string& name = lowering.node(unit.main).name;
   const Tensor x = lowering.source(unit) = lowering.fetch(unit);
   const NodeValue y = lowering.add_dst(unit);
@@ -153,53 +166,51 @@ NodeValue forward(Lowering& lowering, const Unit& unit, const model::GlobalMaxPo
                  {x.all.buffer, own.buffer});
   }
   lowering.extra(unit) = own.buffer;
-  Tensor& all = lowering.gate(unit) =
-      pools_alone(lowering, unit)
-          ? as_tensor(own)
-          : lowering.exchanges().collect(name + ".peaks.all", Kind::redistribution, own, lowering.peaks_route(unit.main));
+  Tensor& all = lowering.gate(unit) = pools_alone(lowering, unit)
+                                          ? as_tensor(own)
+                                          : lowering.exchanges().collect(name + ".peaks.all", Kind::redistribution, own,
+                                                                         lowering.peaks_route(unit.main));
   if (!y.own.empty())
     emitter.emit(unit.main, "highest", model::HighestPeakTask{.src = all.all.layout, .dst = y.own.layout},
                  {all.all.buffer, y.own.buffer});
   return y;
 }
 
-/// Where only this pooling reads an activation's result, its gradient goes through the activation in the same
-/// pass and is written over that result: over that of others' cells in the halo, too, before it returns to them.
-/// Normalisations take their gradient through the activation themselves.
+/// The gradient of what others' cells in the halo made returns to them when it has gone through their activation.
 void backward(Lowering& lowering, const Unit& unit, const model::Pool& op) {
-  const int source = unit.srcs[0];
-  const Unit& producer = lowering.analysis().producer(source);
   const Tensor& x = lowering.source(unit);
-  const model::Activation activation = lowering.activation(producer);
-  const bool through = activation.kind != model::ActivationKind::identity &&
-                       !model::derivative_reads_src(activation.kind) &&
-                       at(lowering.geometry().in_place, unit.main)[0] &&
-                       !model::has_statistics(model::traits_of(lowering.node(producer.main).op)) &&
-                       lowering.analysis().reader_count(source) == 1 && lowering.value(source).stored.owned;
+  const model::Activation activation = activation_before(lowering, unit);
+  const bool through = activation.kind != model::ActivationKind::identity;
   const Value diff = lowering.take_gradient(unit.out);
-  if (through) at(lowering.activation_undone(), source) = true;
+  if (through) at(lowering.activation_undone(), unit.srcs[0]) = true;
   const Tensor diff_x = through ? x : lowering.add_diff_src(unit);
   if (!diff.empty()) {
     model::PoolTask task =
         pool_task(lowering, unit, op, {.buffer = -1, .box = x.all.box, .layout = diff_x.all.layout}, diff);
     task.pass = model::Pass::backward_data;
-    if (through) task.activation = activation;
+    task.activation = activation;
     lowering.emitter().emit(unit.main, "backward_data", task,
                             {diff.buffer, lowering.extra(unit), through ? x.all.buffer : -1, diff_x.all.buffer});
   }
   lowering.pass_back(unit, 0, diff_x);
 }
 
-/// The gradient of the means goes to all who have cells: every cell's is the same.
+/// The gradient of the means goes to all who have cells: every cell's is the same. It goes through the activation
+/// before it as that of a pooling does.
 void backward(Lowering& lowering, const Unit& unit, const model::GlobalAveragePool& /*op*/) {
   const Value own = lowering.take_gradient(unit.out);
   const Tensor diff = lowering.exchanges().collect(lowering.node(unit.main).name + ".gradient.shares",
                                                    Kind::redistribution, own, lowering.partial_sums_route(unit.main));
-  const Tensor diff_x = lowering.add_diff_src(unit);
+  const Tensor& x = lowering.source(unit);
+  const model::Activation activation = activation_before(lowering, unit);
+  const bool through = activation.kind != model::ActivationKind::identity;
+  if (through) at(lowering.activation_undone(), unit.srcs[0]) = true;
+  const Tensor diff_x = through ? x : lowering.add_diff_src(unit);
   if (!diff.empty() && !diff_x.empty()) {
-    const model::PoolTask task =
-        share_task(lowering, unit, model::Pass::backward_data, diff_x.all.layout, diff.all.layout);
-    lowering.emitter().emit(unit.main, "backward_data", task, {diff.all.buffer, -1, -1, diff_x.all.buffer});
+    model::PoolTask task = share_task(lowering, unit, model::Pass::backward_data, diff_x.all.layout, diff.all.layout);
+    task.activation = activation;
+    lowering.emitter().emit(unit.main, "backward_data", task,
+                            {diff.all.buffer, -1, through ? x.all.buffer : -1, diff_x.all.buffer});
   }
   lowering.pass_back(unit, 0, diff_x);
 }
@@ -222,8 +233,8 @@ void backward(Lowering& lowering, const Unit& unit, const model::GlobalMaxPool& 
   }
   Value diff_own = diff_all.all;
   if (!pools_alone(lowering, unit)) {
-    Returning back = lowering.exchanges().give_back(name, Kind::redistribution, diff_all,
-                                                    lowering.peaks_route(unit.main));
+    Returning back =
+        lowering.exchanges().give_back(name, Kind::redistribution, diff_all, lowering.peaks_route(unit.main));
     lowering.exchanges().finish(std::move(back.pending));
     diff_own = back.own;
   }
