@@ -46,7 +46,7 @@ orthant_batch(schedule analysis emitter exchanges fusion parameters passes place
 orthant_batch(microbatch candidate divide store)
 orthant_batch(oracle features fingerprint prices profile profile_json)
 orthant_batch(oracle actors memory predict simulation)
-orthant_batch(schedule lower lowering ops/cellwise ops/contraction ops/loss ops/norm ops/pool ops/shape)
+orthant_batch(schedule lower lowering ops/cellwise ops/contraction ops/loss ops/norm ops/pool ops/shape ops/shuffle)
 orthant_batch(schedule bucket_rounds chrome_trace classes gather_rounds levels)
 orthant_batch(planner cut_prices cuts elimination hybrids improve local_work planner recut)
 orthant_batch(planner search shortage tables traffic trials)
@@ -57,11 +57,11 @@ orthant_batch(kernels conv conv_error dense/dense matrix/conv matrix/patches mat
 orthant_batch(kernels direct/conv direct/correlation direct/geometry direct/rows instruction_set machine onednn/call
   onednn/conv task_key)
 orthant_batch(kernels elementwise/bias_gradient elementwise/permuting_copy elementwise/dropout elementwise/fill lines
-  loss/loss loss/label norm/norm pool/pool pool/average pool/backward pool/forward pool/global primitive
+  loss/loss loss/label norm/norm pool/pool pool/average pool/backward pool/forward pool/global pool/peaks primitive
   elementwise/sum)
 orthant_simd_batch(kernels elementwise/activation channel_sums elementwise/copy direct/activation loss/value
   elementwise/softmax elementwise/update)
-orthant_simd_batch(kernels norm/backward norm/forward norm/sums pool/gradient_rows pool/rows)
+orthant_simd_batch(kernels norm/backward norm/forward norm/sums pool/gradient_rows pool/peak_rows pool/rows)
 orthant_batch(data formats/hdf5_describe formats/hdf5_layout formats/hdf5_outline formats/hdf5_survey formats/safetensors)
 orthant_batch(data arrays/convert_box sets/hdf5_dataset formats/hdf5_read formats/hdf5_unpack sets/intake sets/sample_store)
 orthant_batch(data formats/npy sets/npy_dataset formats/npy_header arrays/number arrays/stream generate/synthetic)

@@ -52,7 +52,7 @@ void EvaluationRun::load_weights(const EvaluationArguments& arguments) {
 }
 
 void EvaluationRun::print() const {
-  fmt::print("network     {}, {} parameters\n", graph.name, with_commas(model::parameter_count(graph)));
+  fmt::print("network     {}, {} parameters\n", model::title_of(graph), with_commas(model::parameter_count(graph)));
   if (comm.size() > 1) fmt::print("ranks       {}\n", comm.size());
   fmt::print("memory      {} on rank 0\n", bytes_text(evaluator->engine().placement().arena_bytes));
   std::fflush(stdout);

@@ -32,11 +32,11 @@ std::string gigaflops(std::int64_t flops, int digits) {
   return with_commas(std::stoll(text.substr(0, point))) + text.substr(point);
 }
 
-/// c, d, h, w of one sample; without d in a 2-D network.
+/// c, d, h, w of one sample; without d in a 2-D network, without d and h in a 1-D one.
 std::vector<std::int64_t> sample_extents(const Graph& graph, const Node& node) {
-  const tensor::Shape& shape = node.shape;
-  if (graph.spatial_count == 2) return {shape.c, shape.h, shape.w};
-  return {shape.c, shape.d, shape.h, shape.w};
+  std::vector<std::int64_t> extents{node.shape.c};
+  for (const tensor::Dim dim : tensor::named_dims(graph.spatial_count)) extents.push_back(node.shape[dim]);
+  return extents;
 }
 
 Json to_json(const Graph& graph, const Node& node, const NodeWork& work) {
@@ -89,7 +89,7 @@ void print_table(const Graph& graph, const GraphWork& work) {
 
   const std::int64_t samples = graph.nodes.front().shape.n;
   fmt::print("{}\n", table.text());
-  fmt::print("network       {}, mini-batch of {} sample{}\n", graph.name, samples, samples == 1 ? "" : "s");
+  fmt::print("network       {}, mini-batch of {} sample{}\n", model::title_of(graph), samples, samples == 1 ? "" : "s");
   fmt::print("parameters    {}\n", with_commas(work.parameters));
   fmt::print("convolutions  {} GFLOP (forward x 3)\n", gigaflops(work.conv_flops, 2));
   fmt::print("activations   {} (every layer's output once, float32)\n", bytes_text(work.activation_bytes));

@@ -35,11 +35,11 @@ struct StepArguments {
   std::uint64_t seed = 1;
 };
 
-/// The network for the mini-batch that the input file holds: N x C x D x H x W or N x C x H x W.
+/// The network for the mini-batch that the input file holds: N x C x D x H x W, N x C x H x W or N x C x W.
 model::Graph network_for(const StepArguments& arguments) {
   const std::vector<std::int64_t> extents = data::formats::NpyFile(arguments.input).extents();
-  if (extents.size() != 4 && extents.size() != 5) {
-    fail(Exit::bad_data, "'{}' has shape {}; an input is NxCxDxHxW or NxCxHxW", arguments.input,
+  if (extents.size() < 3 || extents.size() > 5) {
+    fail(Exit::bad_data, "'{}' has shape {}; an input is NxCxDxHxW, NxCxHxW or NxCxW", arguments.input,
          data::formats::extents_text(extents));
   }
   for (const std::int64_t extent : extents) {
@@ -69,6 +69,7 @@ Json result_json(const engine::Engine& engine, const model::Graph& graph, const 
     terms.push_back({{"kind", model::name_of(term.kind)}, {"weight", term.weight}, {"loss", losses[i]}});
   }
   return {{"network", graph.name},
+          {"output", graph.nodes.back().name},
           {"mode", arguments.evaluate ? "evaluate" : "train"},
           {"mini_batch", graph.nodes.front().shape.n},
           {"loss", losses.back()},
@@ -108,6 +109,7 @@ void run_step(const StepArguments& arguments, comm::Comm& comm) {
     if (arguments.json) {
       fmt::print("{}\n", result.dump(2));
     } else {
+      if (graph.outputs.size() > 1) fmt::print("network {}\n", model::title_of(graph));
       fmt::print("loss {:.9g}; written to {}\n", loss, arguments.dump);
     }
   }
@@ -124,7 +126,7 @@ void add_step(CLI::App& app) {
   const auto arguments = std::make_shared<StepArguments>();
   add_model(*command, arguments->network);
   command->add_option("--weights", arguments->weights, "Weights (safetensors); initial values if not given");
-  command->add_option("--input", arguments->input, "Input (npy): NxCxDxHxW or NxCxHxW")->required();
+  command->add_option("--input", arguments->input, "Input (npy): NxCxDxHxW, NxCxHxW or NxCxW")->required();
   command->add_option("--target", arguments->target, "Target (npy): values of the output's shape, or labels")
       ->required();
   command->add_option("--dump", arguments->dump, "Directory for result.json, outputs and gradients")->required();

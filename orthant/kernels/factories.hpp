@@ -15,6 +15,8 @@ std::unique_ptr<Primitive> make_dense(const model::DenseTask& task, int threads)
 
 namespace orthant::kernels::pool {
 std::unique_ptr<Primitive> make_pool(const model::PoolTask& task, int threads);
+std::unique_ptr<Primitive> make_peaks(const model::PeaksTask& task, int threads);
+std::unique_ptr<Primitive> make_highest_peak(const model::HighestPeakTask& task);
 }  // namespace orthant::kernels::pool
 
 namespace orthant::kernels::norm {

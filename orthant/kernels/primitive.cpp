@@ -20,6 +20,8 @@ struct Factory {
   auto operator()(const model::ProductTask& task) const { return product::make_product(task, threads); }
   auto operator()(const model::ProductSumsTask& task) const { return product::make_product_sums(task, threads); }
   auto operator()(const model::RemapTask& task) const { return remap::make_remap(task, threads); }
+  auto operator()(const model::PeaksTask& task) const { return pool::make_peaks(task, threads); }
+  auto operator()(const model::HighestPeakTask& task) const { return pool::make_highest_peak(task); }
   auto operator()(const model::ActivationTask& task) const { return elementwise::make_activation(task, threads); }
   auto operator()(const model::SoftmaxTask& task) const { return elementwise::make_softmax(task, threads); }
   auto operator()(const model::CopyTask& task) const { return elementwise::make_copy(task, threads); }

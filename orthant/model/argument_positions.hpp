@@ -93,6 +93,19 @@ namespace remap {
 inline constexpr Position src{0, "src"}, dst{1, "dst"};
 }
 
+namespace peaks_forward {
+inline constexpr Position src{0, "src"}, dst{1, "dst"};
+}
+namespace peaks_backward {
+inline constexpr Position diff_dst{0, "diff_dst"}, dst{1, "dst"}, diff_src{2, "diff_src"};
+}
+namespace highest_peak_forward {
+inline constexpr Position src{0, "src"}, dst{1, "dst"};
+}
+namespace highest_peak_backward {
+inline constexpr Position diff_dst{0, "diff_dst"}, src{1, "src"}, diff_src{2, "diff_src"};
+}
+
 namespace copy {
 inline constexpr Position src{0, "src"}, dst{1, "dst"};
 }

@@ -258,6 +258,26 @@ List list_of(const ProductSumsTask& task) {
 
 List list_of(const RemapTask& task) { return {{at::remap::src, read, task.src}, {at::remap::dst, write, task.dst}}; }
 
+List list_of(const PeaksTask& task) {
+  if (task.pass == Pass::forward) {
+    namespace at = at::peaks_forward;
+    return {{at::src, read, task.src}, {at::dst, write, task.dst}};
+  }
+  namespace at = at::peaks_backward;
+  return {
+      {at::diff_dst, read, given_or(task.diff_dst, task.dst)}, {at::dst, read, task.dst}, {at::diff_src, write, task.src}};
+}
+
+List list_of(const HighestPeakTask& task) {
+  if (task.pass == Pass::forward) {
+    namespace at = at::highest_peak_forward;
+    return {{at::src, read, task.src}, {at::dst, write, task.dst}};
+  }
+  namespace at = at::highest_peak_backward;
+  return {
+      {at::diff_dst, read, task.dst}, {at::src, read, task.src}, {at::diff_src, write, given_or(task.diff_src, task.src)}};
+}
+
 List list_of(const SoftmaxTask& task) {
   if (task.pass == Pass::forward) {
     namespace at = at::softmax_forward;

@@ -67,11 +67,18 @@ struct Node {
 /// A network: ops in an order in which each comes after what it reads; the first is the Input, the last the output.
 struct Graph {
   std::string name;
-  int spatial_count = 3;  ///< 2: depth is 1 everywhere and files leave it out
+  int spatial_count = 3;  ///< 2: depth is 1 everywhere and files leave it out; 1: so is height
   std::vector<Node> nodes;
   Loss loss;
   std::vector<std::string> remarks{};  ///< what its reader left out or chose, for the user
+  /// Where a network has several outputs: their names. The last node is the one that was chosen, and layers that only
+  /// others need are left out; these are their parameters.
+  std::vector<std::string> outputs{};
+  std::vector<std::string> left_out{};
 };
+
+/// The network's name, and which output was chosen if it has several: "net, output side of out, side".
+std::string title_of(const Graph& graph);
 
 /// Builds a graph op by op, inferring and checking shapes; errors name the node.
 class GraphBuilder {
@@ -88,8 +95,13 @@ class GraphBuilder {
 
   /// Checks the loss against the output and returns the graph.
   Graph finish(Loss loss);
+  /// The same of a network with several outputs, any of its layers, of which one is chosen: layers that it does not
+  /// depend on are left out.
+  Graph finish(Loss loss, std::vector<std::string> outputs, const std::string& chosen);
 
  private:
+  void keep_only(const std::string& output);
+
   Graph graph_;
   std::unordered_set<std::string> names_;
 };
@@ -99,6 +111,16 @@ tensor::Shape infer_shape(const Op& op, const std::vector<tensor::Shape>& srcs);
 
 /// The shape of the target as the loss wants it: the output's, or n x 1 x d x h x w for labels.
 tensor::Shape target_shape(const Graph& graph);
+
+/// A tensor of numbers that belongs to a node.
+struct Parameter {
+  enum class Role { weight, bias, norm_weight, norm_bias, running_mean, running_var };
+  std::string name;  ///< PyTorch's: "<node>.weight", ".bias", ".running_mean", ".running_var"
+  int node = 0;
+  Role role = Role::weight;
+  std::vector<std::int64_t> extents;  ///< as PyTorch has them, e.g. O I D H W; 2-D networks without D, 1-D without D H
+  bool trainable = true;              ///< false for running statistics
+};
 
 /// Those of one node.
 std::vector<Parameter> node_parameters(const Graph& graph, int node);

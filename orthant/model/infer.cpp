@@ -9,6 +9,7 @@ namespace orthant::model {
 namespace {
 
 using base::checked_add;
+using base::checked_mul;
 using base::Exit;
 using base::fail;
 using tensor::Dim;
@@ -101,6 +102,7 @@ struct Rule {
   }
 
   Shape operator()(const GlobalAveragePool&) const { return {src().n, src().c, 1, 1, 1}; }
+  Shape operator()(const GlobalMaxPool&) const { return {src().n, src().c, 1, 1, 1}; }
 
   Shape operator()(const Dense& op) const {
     if (op.features < 1) fail(Exit::bad_data, "features is {}; it must be at least 1", op.features);
@@ -214,6 +216,7 @@ struct Rule {
 
   Shape operator()(const Scale& op) const {
     check_finite("factor", op.factor);
+    check_finite("offset", op.offset);
     return src();
   }
 
@@ -230,6 +233,32 @@ struct Rule {
       }
     }
     return src();
+  }
+
+  Shape operator()(const ChannelShuffle& op) const {
+    check_channels("channels", src().c, src().c, op.groups);
+    return src();
+  }
+
+  Shape operator()(const PixelShuffle& op) const {
+    std::int64_t count = 1;
+    Extent3 extents;
+    for (const Dim dim : tensor::spatial_dims) {
+      const std::int64_t factor = op.factor[dim];
+      if (factor < 1 || factor > largest_window_number)
+        fail(Exit::bad_data, "factor is {} in dim {}; it must be from 1 to {}", factor, name_of(dim),
+             largest_window_number);
+      count = checked_mul(count, factor);
+      if (op.to_channels && src()[dim] % factor != 0) {
+        fail(Exit::bad_data, "{} cells in dim {} do not divide into blocks of {}; use a divisor, or pad before it",
+             src()[dim], name_of(dim), factor);
+      }
+      extents[dim] = op.to_channels ? src()[dim] / factor : checked_mul(src()[dim], factor);
+    }
+    if (op.to_channels) return with_spatial(src(), checked_mul(src().c, count), extents);
+    if (src().c % count != 0)
+      fail(Exit::bad_data, "{} source channels do not divide into blocks of {} cells; use a multiple", src().c, count);
+    return with_spatial(src(), src().c / count, extents);
   }
 
   Shape operator()(const Concat&) const {

@@ -15,7 +15,7 @@ using base::Exit;
 using base::fail;
 
 constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
-constexpr const char* remedy = "write CxDxHxW as 4x128x128x128, or CxHxW as 3x224x224";
+constexpr const char* remedy = "write CxDxHxW as 4x128x128x128, CxHxW as 3x224x224, or CxW as 2x4096";
 
 std::int64_t parse_extent(std::string_view part, std::string_view text) {
   std::int64_t value = 0;
@@ -44,13 +44,14 @@ InputShape parse_input(std::string_view text, std::int64_t mini_batch) {
   }
   if (extents.size() == 4) return {{mini_batch, extents[0], extents[1], extents[2], extents[3]}, 3};
   if (extents.size() == 3) return {{mini_batch, extents[0], 1, extents[1], extents[2]}, 2};
+  if (extents.size() == 2) return {{mini_batch, extents[0], 1, 1, extents[1]}, 1};
   fail(Exit::usage, "input '{}': {} extents; {}", printable(text), extents.size(), remedy);
 }
 
 std::string input_text(const InputShape& input) {
-  const tensor::Shape& shape = input.shape;
-  if (input.spatial_count == 2) return fmt::format("{}x{}x{}", shape.c, shape.h, shape.w);
-  return fmt::format("{}x{}x{}x{}", shape.c, shape.d, shape.h, shape.w);
+  std::string text = fmt::format("{}", input.shape.c);
+  for (const tensor::Dim dim : tensor::named_dims(input.spatial_count)) text += fmt::format("x{}", input.shape[dim]);
+  return text;
 }
 
 void check_mini_batch(std::int64_t mini_batch) {

@@ -37,13 +37,10 @@ std::string read_file(const std::string& path) {
 }
 
 Graph load_file(const std::string& path, const NetworkOptions& options) {
-  if (!options.settings.empty()) {
-    fail(Exit::usage, "{}: setting '{}' for a network file; only zoo networks have settings, edit the file", path,
-         options.settings.begin()->first);
-  }
+  const std::string output = chosen_output(path, options.settings);
   const std::string text = read_file(path);
-  if (options.input.empty()) return read_yaml(text, path, std::nullopt, options.mini_batch);
-  return read_yaml(text, path, parse_input(options.input, options.mini_batch), options.mini_batch);
+  if (options.input.empty()) return read_yaml(text, path, std::nullopt, options.mini_batch, output);
+  return read_yaml(text, path, parse_input(options.input, options.mini_batch), options.mini_batch, output);
 }
 
 Graph load_from_zoo(const ZooEntry& entry, const NetworkOptions& options) {
@@ -67,6 +64,16 @@ Graph load_network(const std::string& name_or_path, const NetworkOptions& option
   for (const ZooEntry& entry : zoo_entries()) known.push_back(entry.name);
   fail(Exit::usage, "no network '{}' (a file must end in .yaml, .yml or .onnx){}", printable(name_or_path),
        base::suggestion(name_or_path, known));
+}
+
+std::string chosen_output(const std::string& path, const SettingValues& settings) {
+  for (const auto& [key, value] : settings) {
+    if (key != "output")
+      fail(Exit::usage, "{}: setting '{}' for a network file; it has only 'output', edit the file", path,
+           printable(key));
+    if (value.empty()) fail(Exit::usage, "{}: setting 'output' is empty; name one of the outputs", path);
+  }
+  return settings.empty() ? std::string{} : settings.begin()->second;
 }
 
 void add_setting(SettingValues& settings, const std::string& key_and_value) {

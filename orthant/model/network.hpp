@@ -18,6 +18,10 @@ struct NetworkOptions {
 /// files and inputs that make no network.
 Graph load_network(const std::string& name_or_path, const NetworkOptions& options);
 
+/// Of the settings of a network file: the output that was asked for, or nothing. Throws Error(usage) for any other
+/// setting.
+std::string chosen_output(const std::string& path, const SettingValues& settings);
+
 /// Splits "key=value" of `--set`; throws Error(usage).
 void add_setting(SettingValues& settings, const std::string& key_and_value);
 

@@ -9,6 +9,7 @@ struct Name {
   const char* operator()(const ConvTranspose&) const { return "conv_transpose"; }
   const char* operator()(const Pool& op) const { return op.kind == PoolKind::max ? "max_pool" : "average_pool"; }
   const char* operator()(const GlobalAveragePool&) const { return "global_average_pool"; }
+  const char* operator()(const GlobalMaxPool&) const { return "global_max_pool"; }
   const char* operator()(const Dense&) const { return "dense"; }
   const char* operator()(const BatchNorm&) const { return "batch_norm"; }
   const char* operator()(const SampleNorm& op) const {
@@ -30,6 +31,8 @@ struct Name {
   const char* operator()(const Resize&) const { return "resize"; }
   const char* operator()(const Slice&) const { return "slice"; }
   const char* operator()(const Pad&) const { return "pad"; }
+  const char* operator()(const ChannelShuffle&) const { return "channel_shuffle"; }
+  const char* operator()(const PixelShuffle& op) const { return op.to_channels ? "pixel_unshuffle" : "pixel_shuffle"; }
   const char* operator()(const Concat&) const { return "concat"; }
   const char* operator()(const Flatten&) const { return "flatten"; }
 };

@@ -56,6 +56,12 @@ struct GlobalAveragePool {
   bool operator==(const GlobalAveragePool&) const = default;
 };
 
+/// Maximum over d, h, w; dst has d = h = w = 1. The gradient goes to the first maximum (d slowest), as PyTorch's does.
+/// Every rank looks at the cells that it has.
+struct GlobalMaxPool {
+  bool operator==(const GlobalMaxPool&) const = default;
+};
+
 /// src must have d = h = w = 1 (Flatten before it).
 struct Dense {
   std::int64_t features = 1;
@@ -127,8 +133,10 @@ struct Softmax {
   bool operator==(const Softmax&) const = default;
 };
 
+/// dst = factor * src + offset.
 struct Scale {
   double factor = 1;
+  double offset = 0;
   bool operator==(const Scale&) const = default;
 };
 
@@ -177,6 +185,20 @@ struct Pad {
   bool operator==(const Pad&) const = default;
 };
 
+/// Channels of `groups` groups in turn: channel j of group i becomes channel i + j * groups.
+struct ChannelShuffle {
+  std::int64_t groups = 1;
+  bool operator==(const ChannelShuffle&) const = default;
+};
+
+/// Every cell becomes a block of `factor` cells, which its channels fill, or, `to_channels`, every block a cell. The
+/// channels of one block stand together, w fastest: PyTorch's pixel_shuffle and pixel_unshuffle.
+struct PixelShuffle {
+  tensor::Extent3 factor = tensor::cube(1);
+  bool to_channels = false;
+  bool operator==(const PixelShuffle&) const = default;
+};
+
 /// Channels of the sources one after the other.
 struct Concat {
   bool operator==(const Concat&) const = default;
@@ -188,8 +210,9 @@ struct Flatten {
 };
 
 /// The closed set of ops. A new one breaks the build until its shape rule, lowering and kernel exist.
-using Op = std::variant<Input, Conv, ConvTranspose, Pool, GlobalAveragePool, Dense, BatchNorm, SampleNorm, Activation,
-                        PRelu, Affine, Softmax, Scale, Dropout, Add, Multiply, Resize, Slice, Pad, Concat, Flatten>;
+using Op = std::variant<Input, Conv, ConvTranspose, Pool, GlobalAveragePool, GlobalMaxPool, Dense, BatchNorm, SampleNorm,
+                        Activation, PRelu, Affine, Softmax, Scale, Dropout, Add, Multiply, Resize, Slice, Pad,
+                        ChannelShuffle, PixelShuffle, Concat, Flatten>;
 
 /// "conv", "batch_norm", ...: the word of YAML files, tables and messages.
 const char* name_of(const Op& op);

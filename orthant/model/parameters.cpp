@@ -23,8 +23,7 @@ struct Collector {
 
   [[nodiscard]] Extents with_taps(std::int64_t first, std::int64_t second, const tensor::Extent3& size) const {
     Extents extents{first, second};
-    if (graph.spatial_count == 3) extents.push_back(size.d);
-    extents.insert(extents.end(), {size.h, size.w});
+    for (const tensor::Dim dim : tensor::named_dims(graph.spatial_count)) extents.push_back(size[dim]);
     return extents;
   }
 
@@ -60,6 +59,7 @@ struct Collector {
   void operator()(const Input&) const {}
   void operator()(const Pool&) const {}
   void operator()(const GlobalAveragePool&) const {}
+  void operator()(const GlobalMaxPool&) const {}
   void operator()(const Activation&) const {}
   void operator()(const Softmax&) const {}
   void operator()(const Scale&) const {}
@@ -69,6 +69,8 @@ struct Collector {
   void operator()(const Resize&) const {}
   void operator()(const Slice&) const {}
   void operator()(const Pad&) const {}
+  void operator()(const ChannelShuffle&) const {}
+  void operator()(const PixelShuffle&) const {}
   void operator()(const Concat&) const {}
   void operator()(const Flatten&) const {}
 };

@@ -117,13 +117,23 @@ std::string text_of(const RemapTask& task) {
                      task.axes[2].cell.size(), text_of(task.src), text_of(task.dst));
 }
 
+std::string text_of(const PeaksTask& task) {
+  return fmt::format("peaks {} src {} dst {}{}", name_of(task.pass), text_of(task.src), text_of(task.dst),
+                     given("diff_dst", task.diff_dst));
+}
+
+std::string text_of(const HighestPeakTask& task) {
+  return fmt::format("highest_peak {} src {} dst {}{}", name_of(task.pass), text_of(task.src), text_of(task.dst),
+                     given("diff_src", task.diff_src));
+}
+
 std::string text_of(const SoftmaxTask& task) {
   return fmt::format("softmax {} src {} dst {}{}", name_of(task.pass), text_of(task.src), text_of(task.dst),
                      given("diff_dst", task.diff_dst));
 }
 
 std::string text_of(const CopyTask& task) {
-  return fmt::format("copy src {} dst {}{}{}", text_of(task.src), text_of(task.dst), flag("scaled", task.factor != 1),
+  return fmt::format("copy src {} dst {}{}{}", text_of(task.src), text_of(task.dst), flag("scaled", task.factor != 1 || task.offset != 0),
                      flag("accumulate", task.accumulate));
 }
 

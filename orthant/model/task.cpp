@@ -27,6 +27,8 @@ struct Flops {
   std::int64_t operator()(const ProductTask&) const { return 0; }
   std::int64_t operator()(const ProductSumsTask&) const { return 0; }
   std::int64_t operator()(const RemapTask&) const { return 0; }
+  std::int64_t operator()(const PeaksTask&) const { return 0; }
+  std::int64_t operator()(const HighestPeakTask&) const { return 0; }
   std::int64_t operator()(const SoftmaxTask&) const { return 0; }
   std::int64_t operator()(const CopyTask&) const { return 0; }
   std::int64_t operator()(const CopyPiecesTask&) const { return 0; }

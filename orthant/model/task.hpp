@@ -220,11 +220,35 @@ struct SoftmaxTask {
   tensor::Layout diff_dst = tensor::as_other;  ///< backward; as dst if not given
 };
 
-/// dst = factor * src, or dst += factor * src with `accumulate`. Layouts may permute: flatten, concat and split
+/// The largest item of every channel of every sample, and where it is: three numbers side by side in w, the item and its
+/// place in the whole tensor, place = second + third * peak_places, with w fastest. The first of equal items counts; NaN
+/// is larger than all.
+///   forward:       src, dst
+///   backward_data: diff_dst (of which only the first numbers count), dst, diff_src
+/// Cell 0 of src is cell `first_src` of `global_src` cells.
+struct PeaksTask {
+  Pass pass = Pass::forward;
+  tensor::Extent3 global_src = tensor::cube(1), first_src = tensor::cube(0);
+  tensor::Layout src{}, dst{};                 ///< diff_src is laid out as src
+  tensor::Layout diff_dst = tensor::as_other;  ///< backward; as dst if not given
+};
+inline constexpr std::int64_t peak_numbers = 3, peak_places = std::int64_t{1} << 23;
+
+/// The largest of the peaks of several parts, which are cells of src; each is peak_numbers cells in w.
+///   forward:       src, dst (the item alone)
+///   backward_data: diff_dst, src, diff_src (zero but for the largest)
+struct HighestPeakTask {
+  Pass pass = Pass::forward;
+  tensor::Layout src{}, dst{};                 ///< diff_dst is laid out as dst
+  tensor::Layout diff_src = tensor::as_other;  ///< backward; as src if not given
+};
+
+/// dst = factor * src + offset, or dst += factor * src with `accumulate`. Layouts may permute: flatten, concat and split
 /// are copies.
 ///   src, dst (may be in place)
 struct CopyTask {
   double factor = 1;
+  double offset = 0;  ///< 0 with accumulate
   bool accumulate = false;
   tensor::Layout src{}, dst{};
 };
@@ -314,8 +338,8 @@ struct UpdateTask {
 
 using Task =
     std::variant<ConvTask, PrepareWeightsTask, DenseTask, PoolTask, NormSumsTask, NormTask, PixelNormTask,
-                 ActivationTask, PReluTask, ProductTask, ProductSumsTask, RemapTask, SoftmaxTask, CopyTask,
-                 CopyPiecesTask, FillTask, AddTask, DropoutTask, BiasGradientTask, LossSumsTask, LossTask, UpdateTask>;
+                 ActivationTask, PReluTask, ProductTask, ProductSumsTask, RemapTask, PeaksTask, HighestPeakTask,
+                 SoftmaxTask, CopyTask, CopyPiecesTask, FillTask, AddTask, DropoutTask, BiasGradientTask, LossSumsTask, LossTask, UpdateTask>;
 
 /// Floating-point operations of a task (a multiply-add is two): convolutions and dense layers exactly, the rest
 /// as zero.

@@ -1,5 +1,6 @@
 #include "orthant/model/traits.hpp"
 
+#include "orthant/base/checked.hpp"
 #include "orthant/base/one_of.hpp"
 #include "orthant/tensor/window_boxes.hpp"
 
@@ -24,6 +25,7 @@ struct Traits {
   }
   OpTraits operator()(const Pool& op) const { return {.reads = UnderWindow{op.window}}; }
   OpTraits operator()(const GlobalAveragePool&) const { return {.reads = WholeSpace{}}; }
+  OpTraits operator()(const GlobalMaxPool&) const { return {.reads = WholeSpace{}}; }
   OpTraits operator()(const BatchNorm&) const {
     return {.reads = SameCells{}, .batch_statistics = true, .takes_residual = true, .takes_activation = true};
   }
@@ -64,6 +66,8 @@ struct Traits {
     }
     return {.reads = map};
   }
+  OpTraits operator()(const ChannelShuffle& op) const { return {.reads = ShuffledChannels{op.groups}}; }
+  OpTraits operator()(const PixelShuffle& op) const { return {.reads = CellBlocks{op.factor, op.to_channels}}; }
   OpTraits operator()(const Concat&) const { return {.reads = ConcatenatedChannels{}, .many_sources = true}; }
   OpTraits operator()(const Flatten&) const { return {.reads = FlattenedChannels{}}; }
 
@@ -95,14 +99,16 @@ struct WindowOf {
   const tensor::Window* operator()(const WholeSpace&) const { return nullptr; }
   const tensor::Window* operator()(const BroadcastCells&) const { return nullptr; }
   const tensor::Window* operator()(const AlongAxes&) const { return nullptr; }
+  const tensor::Window* operator()(const ShuffledChannels&) const { return nullptr; }
+  const tensor::Window* operator()(const CellBlocks&) const { return nullptr; }
   const tensor::Window* operator()(const ConcatenatedChannels&) const { return nullptr; }
   const tensor::Window* operator()(const FlattenedChannels&) const { return nullptr; }
 };
 
 struct IsTransposed {
   bool operator()(const UnderTransposedWindow&) const { return true; }
-  template <base::OneOf<NoSource, SameCells, UnderWindow, WholeSpace, BroadcastCells, AlongAxes, ConcatenatedChannels,
-                        FlattenedChannels>
+  template <base::OneOf<NoSource, SameCells, UnderWindow, WholeSpace, BroadcastCells, AlongAxes, ShuffledChannels,
+                        CellBlocks, ConcatenatedChannels, FlattenedChannels>
                 Other>
   bool operator()(const Other&) const {
     return false;
@@ -112,7 +118,7 @@ struct IsTransposed {
 struct FlattensSpace {
   bool operator()(const FlattenedChannels&) const { return true; }
   template <base::OneOf<NoSource, SameCells, UnderWindow, UnderTransposedWindow, WholeSpace, BroadcastCells, AlongAxes,
-                        ConcatenatedChannels>
+                        ShuffledChannels, CellBlocks, ConcatenatedChannels>
                 Other>
   bool operator()(const Other&) const {
     return false;
@@ -134,6 +140,9 @@ struct HaloWidth {
     if (rule.kind == Kind::linear || rule.kind == Kind::corners) return 1;
     return rule.kind == Kind::nearest ? 0 : std::abs(rule.first);
   }
+  std::int64_t operator()(const ShuffledChannels&) const { return 0; }
+  /// Where a cut is not at the edge of a block.
+  std::int64_t operator()(const CellBlocks& map) const { return map.to_channels ? map.factor[dim] - 1 : 1; }
   /// Everything is gathered, so blocks may be as thin as they like.
   std::int64_t operator()(const ConcatenatedChannels&) const { return 0; }
   std::int64_t operator()(const FlattenedChannels&) const { return 0; }
@@ -148,6 +157,22 @@ const tensor::AxisRule& rule_of(const AlongAxes& map, tensor::Dim dim) {
 }
 
 const tensor::Window* window_of(const IndexMap& map) { return std::visit(WindowOf{}, map); }
+
+std::int64_t count(const CellBlocks& map) {
+  return base::checked_product({map.factor.d, map.factor.h, map.factor.w});
+}
+
+std::vector<tensor::Range> channels_of(const ShuffledChannels& map, tensor::Range range, std::int64_t channels) {
+  const std::int64_t per_group = channels / map.groups;
+  std::vector<tensor::Range> found;
+  for (std::int64_t group = 0; group < map.groups; ++group) {
+    // Channel group + j * groups of dst, for all j for which it is in the range.
+    const std::int64_t lo = (range.lo - group + map.groups - 1) / map.groups;
+    const std::int64_t hi = (range.hi - group + map.groups - 1) / map.groups;
+    if (lo < hi) found.push_back({group * per_group + lo, group * per_group + hi});
+  }
+  return found;
+}
 
 bool is_transposed(const IndexMap& map) { return std::visit(IsTransposed{}, map); }
 

@@ -2,7 +2,10 @@
 
 #include "orthant/model/ops.hpp"
 
+#include "orthant/tensor/box.hpp"
+
 #include <optional>
+#include <vector>
 
 namespace orthant::model {
 
@@ -21,8 +24,8 @@ struct UnderTransposedWindow {
   tensor::Window window;
   tensor::Extent3 output_padding;
 };
-/// The same channels, all cells, which every rank adds up where they lie: nobody reads those of others, unless they are
-/// of an earlier pipeline stage.
+/// The same channels, all cells, of which every rank makes one where they lie: nobody reads those of others, unless they
+/// are of an earlier pipeline stage.
 struct WholeSpace {};
 /// The same cells and channels; of a source that has one cell or one channel, that one.
 struct BroadcastCells {};
@@ -31,13 +34,23 @@ struct AlongAxes {
   std::array<tensor::AxisRule, 3> rules{};  ///< d, h, w
   std::int64_t first_channel = 0;
 };
+/// The same cells; channels in another order.
+struct ShuffledChannels {
+  std::int64_t groups = 1;
+};
+/// Cells of one side are blocks of cells of the other, whose channels are as many fewer: of dst, or, `to_channels`, of
+/// the source.
+struct CellBlocks {
+  tensor::Extent3 factor;
+  bool to_channels = false;
+};
 /// The same cells; the channels of dst are those of the sources one after the other.
 struct ConcatenatedChannels {};
 /// All cells; the channels of dst are channels and cells of the source.
 struct FlattenedChannels {};
 
 using IndexMap = std::variant<NoSource, SameCells, UnderWindow, UnderTransposedWindow, WholeSpace, BroadcastCells,
-                              AlongAxes, ConcatenatedChannels, FlattenedChannels>;
+                              AlongAxes, ShuffledChannels, CellBlocks, ConcatenatedChannels, FlattenedChannels>;
 
 /// A layer that sums over the channels of its source, weighted: each dst channel over all those of its group, so the
 /// index map says nothing of its channels.
@@ -75,6 +88,13 @@ const tensor::AxisRule& rule_of(const AlongAxes& map, tensor::Dim dim);
 
 /// The op's window, or null if it has none.
 const tensor::Window* window_of(const IndexMap& map);
+
+/// The cells of a block.
+std::int64_t count(const CellBlocks& map);
+
+/// The channels of the source that channels [range.lo, range.hi) of dst are, in the order of the source: of each group
+/// some side by side.
+std::vector<tensor::Range> channels_of(const ShuffledChannels& map, tensor::Range range, std::int64_t channels);
 
 /// True if the window slides over dst, from which the source would be computed.
 bool is_transposed(const IndexMap& map);

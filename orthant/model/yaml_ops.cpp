@@ -1,5 +1,7 @@
 #include "orthant/model/yaml_ops.hpp"
 
+#include <algorithm>
+
 namespace orthant::model {
 namespace {
 
@@ -81,13 +83,13 @@ Op read_sample_norm(const LayerText& layer) {
                     .affine = layer.fields.flag_or("affine", true)};
 }
 
-/// One number for all spatial dims, or one for each; the depth of a 2-D network stays as it is.
+/// One number for all spatial dims, or one for each; dims that the network does not name stay as they are.
 std::array<double, 3> read_factors(const LayerText& layer) {
   std::array<double, 3> factors{};
   const Document* value = layer.fields.find("factor");
   if (value == nullptr) return factors;
-  factors.front() = 1;
   const auto first = static_cast<std::size_t>(3 - layer.spatial_count);
+  std::fill_n(factors.begin(), first, 1.0);
   const bool list = value->kind == Document::Kind::list;
   if (list && value->items.size() != static_cast<std::size_t>(layer.spatial_count)) {
     layer.fields.refuse(*value, "factor must be one number, or one per spatial dim");
@@ -126,7 +128,17 @@ Op read_padding(const LayerText& layer) {
   return op;
 }
 
-Op read_scale(const LayerText& layer) { return Scale{.factor = layer.fields.number("factor")}; }
+Op read_scale(const LayerText& layer) {
+  return Scale{.factor = layer.fields.number("factor"), .offset = layer.fields.number_or("offset", 0)};
+}
+
+Op read_channel_shuffle(const LayerText& layer) { return ChannelShuffle{.groups = layer.fields.integer("groups")}; }
+
+template <bool to_channels>
+Op read_pixel_shuffle(const LayerText& layer) {
+  return PixelShuffle{.factor = read_entries(layer, "factor", layer.fields.need("factor"), 1),
+                      .to_channels = to_channels};
+}
 
 Op read_dropout(const LayerText& layer) { return Dropout{.rate = layer.fields.number_or("rate", Dropout{}.rate)}; }
 
@@ -161,6 +173,7 @@ const std::vector<OpWord>& op_words() {
       {"max_pool", {"kernel", "stride", "dilation", "pad"}, read_max_pool},
       {"average_pool", {"kernel", "stride", "dilation", "pad", "count_include_pad"}, read_average_pool},
       {"global_average_pool", {}, read_plain<GlobalAveragePool>},
+      {"global_max_pool", {}, read_plain<GlobalMaxPool>},
       {"dense", {"features", "bias", "init", "bias_value"}, read_dense},
       {"batch_norm", {"epsilon", "momentum"}, read_batch_norm},
       {"identity", {}, read_activation<ActivationKind::identity>},
@@ -184,7 +197,10 @@ const std::vector<OpWord>& op_words() {
       {"slice", {"first_channel", "channels", "first", "size", "step"}, read_slice},
       {"pad", {"pad", "mode"}, read_padding},
       {"softmax", {}, read_plain<Softmax>},
-      {"scale", {"factor"}, read_scale},
+      {"channel_shuffle", {"groups"}, read_channel_shuffle},
+      {"pixel_shuffle", {"factor"}, read_pixel_shuffle<false>},
+      {"pixel_unshuffle", {"factor"}, read_pixel_shuffle<true>},
+      {"scale", {"factor", "offset"}, read_scale},
       {"dropout", {"rate"}, read_dropout},
       {"add", {}, read_plain<Add>},
       {"concat", {}, read_plain<Concat>},

@@ -35,6 +35,9 @@ const std::vector<std::string>& pad_words();
 tensor::Window read_window(const LayerText& layer, bool stride_is_kernel);
 /// `pad` into pad_lo and pad_hi of a window.
 void read_pad(const LayerText& layer, tensor::Window& window);
+/// One number for all spatial dims, or a list of one for each; the others are `depth`.
+tensor::Extent3 read_entries(const LayerText& layer, const std::string& key, const Document& value, std::int64_t depth);
+/// The same of a key that may be left out.
 tensor::Extent3 read_extent(const LayerText& layer, const std::string& key, std::int64_t depth, std::int64_t fallback);
 
 }  // namespace orthant::model

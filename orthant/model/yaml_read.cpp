@@ -1,6 +1,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/format.hpp"
 #include "orthant/base/nearest.hpp"
+#include "orthant/model/printable.hpp"
 #include "orthant/model/yaml.hpp"
 #include "orthant/model/yaml_ops.hpp"
 
@@ -37,9 +38,9 @@ auto at(const std::string& origin, int line, Work work) {
 class Reader {
  public:
   Reader(const Document& document, const std::string& origin)
-      : origin_(origin), fields_(document, origin, std::array<std::string, 4>{"name", "input", "layers", "loss"}) {}
+      : origin_(origin), fields_(document, origin, std::array<std::string, 5>{"name", "input", "layers", "outputs", "loss"}) {}
 
-  Graph read(const std::optional<InputShape>& replaced, std::int64_t mini_batch) {
+  Graph read(const std::optional<InputShape>& replaced, std::int64_t mini_batch, const std::string& output) {
     const InputShape own = read_input(mini_batch);
     if (replaced && replaced->spatial_count != own.spatial_count) {
       fail(Exit::usage, "input {} for the {}-D network of {}; its own is {}", input_text(*replaced), own.spatial_count,
@@ -56,7 +57,16 @@ class Reader {
     if (layers.items.size() > most_layers)
       fields_.refuse(layers, fmt::format("{} layers; at most {} are supported", layers.items.size(), most_layers));
     for (const Document& layer : layers.items) add_layer(builder, layer, input.spatial_count);
-    return at(origin_, layers.line, [&] { return builder.finish(loss); });
+    const std::vector<std::string> outputs = read_outputs();
+    if (outputs.empty() && !output.empty()) {
+      fail(Exit::usage, "{}: output '{}' of a network with one output; leave it out, or list 'outputs' in the file",
+           origin_, printable(output));
+    }
+    if (outputs.empty()) return at(origin_, layers.line, [&] { return builder.finish(loss); });
+    const std::string& chosen = output.empty() ? outputs.front() : output;
+    if (std::find(outputs.begin(), outputs.end(), chosen) == outputs.end())
+      fail(Exit::usage, "{}: no output '{}'{}", origin_, printable(chosen), base::suggestion(chosen, outputs));
+    return at(origin_, layers.line, [&] { return builder.finish(loss, outputs, chosen); });
   }
 
  private:
@@ -66,6 +76,16 @@ class Reader {
       const std::string word = text.kind == Document::Kind::scalar ? text.scalar : "";
       return parse_input(word, mini_batch);
     });
+  }
+
+  std::vector<std::string> read_outputs() const {
+    std::vector<std::string> names;
+    const Document* list = fields_.find("outputs");
+    if (list == nullptr) return names;
+    if (list->kind != Document::Kind::list || list->items.empty())
+      fields_.refuse(*list, "outputs must be a list with the name of at least one layer");
+    for (const Document& item : list->items) names.push_back(fields_.word(item, "outputs"));
+    return names;
   }
 
   LossTerm read_term(const Document& item) const {
@@ -135,9 +155,9 @@ class Reader {
 }  // namespace
 
 Graph read_yaml(const std::string& text, const std::string& origin, const std::optional<InputShape>& input,
-                std::int64_t mini_batch) {
+                std::int64_t mini_batch, const std::string& output) {
   const Document document = parse_document(text, origin);
-  return Reader(document, origin).read(input, mini_batch);
+  return Reader(document, origin).read(input, mini_batch, output);
 }
 
 }  // namespace orthant::model

@@ -11,28 +11,10 @@ using tensor::Dim;
 using tensor::Extent3;
 using tensor::Window;
 
-/// The dims that a list of a 2-D or 3-D network names.
-std::vector<Dim> named_dims(int spatial_count) {
-  if (spatial_count == 2) return {Dim::h, Dim::w};
-  return {Dim::d, Dim::h, Dim::w};
-}
-
 void check_entries(const LayerText& layer, const std::string& key, const Document& list) {
   if (list.items.size() == static_cast<std::size_t>(layer.spatial_count)) return;
   layer.fields.refuse(list, fmt::format("{} has {} entries; it must be one number or {}, one per spatial dim", key,
                                         list.items.size(), layer.spatial_count));
-}
-
-Extent3 read_entries(const LayerText& layer, const std::string& key, const Document& value, std::int64_t depth) {
-  Extent3 extent{depth, depth, depth};
-  const std::vector<Dim> dims = named_dims(layer.spatial_count);
-  if (value.kind != Document::Kind::list) {
-    for (const Dim dim : dims) extent[dim] = layer.fields.integer(value, key);
-    return extent;
-  }
-  check_entries(layer, key, value);
-  for (std::size_t i = 0; i < dims.size(); ++i) extent[dims[i]] = layer.fields.integer(value.items[i], key);
-  return extent;
 }
 
 /// As many outputs as inputs divided by the stride, rounded up; the odd cell of padding goes above, as in TensorFlow.
@@ -49,7 +31,7 @@ void pad_same(Window& window, const tensor::Shape& src) {
 
 void read_pairs(const LayerText& layer, const Document& list, Window& window) {
   check_entries(layer, "pad", list);
-  const std::vector<Dim> dims = named_dims(layer.spatial_count);
+  const std::span<const Dim> dims = tensor::named_dims(layer.spatial_count);
   for (std::size_t i = 0; i < dims.size(); ++i) {
     const Document& pair = list.items[i];
     if (pair.kind != Document::Kind::list || pair.items.size() != 2) {
@@ -61,6 +43,18 @@ void read_pairs(const LayerText& layer, const Document& list, Window& window) {
 }
 
 }  // namespace
+
+Extent3 read_entries(const LayerText& layer, const std::string& key, const Document& value, std::int64_t depth) {
+  Extent3 extent{depth, depth, depth};
+  const std::span<const Dim> dims = tensor::named_dims(layer.spatial_count);
+  if (value.kind != Document::Kind::list) {
+    for (const Dim dim : dims) extent[dim] = layer.fields.integer(value, key);
+    return extent;
+  }
+  check_entries(layer, key, value);
+  for (std::size_t i = 0; i < dims.size(); ++i) extent[dims[i]] = layer.fields.integer(value.items[i], key);
+  return extent;
+}
 
 void read_pad(const LayerText& layer, Window& window) {
   const Document* pad = layer.fields.find("pad");
@@ -81,7 +75,7 @@ void read_pad(const LayerText& layer, Window& window) {
 Extent3 read_extent(const LayerText& layer, const std::string& key, std::int64_t depth, std::int64_t fallback) {
   if (const Document* value = layer.fields.find(key)) return read_entries(layer, key, *value, depth);
   Extent3 extent = tensor::cube(depth);
-  for (const Dim dim : named_dims(layer.spatial_count)) extent[dim] = fallback;
+  for (const Dim dim : tensor::named_dims(layer.spatial_count)) extent[dim] = fallback;
   return extent;
 }
 

@@ -20,18 +20,17 @@ std::string word(const std::string& name) {
 
 /// "3", or "[1, 3, 3]" where dims differ.
 std::string extent_text(const Extent3& extent, int spatial_count) {
-  const bool flat = spatial_count == 2;
-  if (extent.h == extent.w && (flat || extent.d == extent.h)) return fmt::format("{}", extent.h);
-  return flat ? fmt::format("[{}, {}]", extent.h, extent.w) : fmt::format("[{}, {}, {}]", extent.d, extent.h, extent.w);
+  std::vector<std::int64_t> values;
+  for (const tensor::Dim dim : tensor::named_dims(spatial_count)) values.push_back(extent[dim]);
+  const bool even = std::all_of(values.begin(), values.end(), [&](std::int64_t one) { return one == values.front(); });
+  return even ? fmt::format("{}", values.front()) : fmt::format("[{}]", fmt::join(values, ", "));
 }
 
 std::string pad_text(const Window& window, int spatial_count) {
   if (window.pad_lo == window.pad_hi) return extent_text(window.pad_lo, spatial_count);
   std::vector<std::string> pairs;
-  for (const tensor::Dim dim : tensor::spatial_dims) {
-    if (spatial_count == 2 && dim == tensor::Dim::d) continue;
+  for (const tensor::Dim dim : tensor::named_dims(spatial_count))
     pairs.push_back(fmt::format("[{}, {}]", window.pad_lo[dim], window.pad_hi[dim]));
-  }
   return fmt::format("[{}]", fmt::join(pairs, ", "));
 }
 
@@ -50,7 +49,9 @@ struct Writer {
   }
 
   [[nodiscard]] Extent3 even(std::int64_t value, std::int64_t depth) const {
-    return spatial_count == 2 ? Extent3{depth, value, value} : tensor::cube(value);
+    Extent3 extent = tensor::cube(depth);
+    for (const tensor::Dim dim : tensor::named_dims(spatial_count)) extent[dim] = value;
+    return extent;
   }
 
   void put_window(const Window& window, const Extent3& stride) const {
@@ -130,10 +131,16 @@ struct Writer {
     if (op.mode != PadMode::zeros) put("mode", pad_words()[static_cast<std::size_t>(op.mode)]);
   }
   void operator()(const Multiply&) const {}
-  void operator()(const Scale& op) const { put("factor", op.factor); }
+  void operator()(const Scale& op) const {
+    put("factor", op.factor);
+    put_unless("offset", op.offset, 0.0);
+  }
+  void operator()(const ChannelShuffle& op) const { put("groups", op.groups); }
+  void operator()(const PixelShuffle& op) const { put("factor", extent_text(op.factor, spatial_count)); }
   void operator()(const Dropout& op) const { put_unless("rate", op.rate, Dropout{}.rate); }
   void operator()(const Input&) const {}
   void operator()(const GlobalAveragePool&) const {}
+  void operator()(const GlobalMaxPool&) const {}
   void operator()(const Softmax&) const {}
   void operator()(const Add&) const {}
   void operator()(const Concat&) const {}

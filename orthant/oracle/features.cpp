@@ -51,6 +51,8 @@ std::string family_of(const model::PReluTask& task) { return fmt::format("prelu 
 std::string family_of(const model::ProductTask&) { return "product"; }
 std::string family_of(const model::ProductSumsTask&) { return "product_sums"; }
 std::string family_of(const model::RemapTask&) { return "remap"; }
+std::string family_of(const model::PeaksTask& task) { return fmt::format("peaks {}", model::name_of(task.pass)); }
+std::string family_of(const model::HighestPeakTask&) { return "highest_peak"; }
 std::string family_of(const model::SoftmaxTask& task) { return fmt::format("softmax {}", model::name_of(task.pass)); }
 std::string family_of(const model::CopyTask& task) {
   const bool dense = tensor::is_dense(task.src) && tensor::is_dense(task.dst);
@@ -95,6 +97,8 @@ std::vector<double> extents_of(const model::PReluTask& task) { return extents(ta
 std::vector<double> extents_of(const model::ProductTask& task) { return extents(task.b, task.dst); }
 std::vector<double> extents_of(const model::ProductSumsTask& task) { return extents(task.dst, task.a); }
 std::vector<double> extents_of(const model::RemapTask& task) { return extents(task.src, task.dst); }
+std::vector<double> extents_of(const model::PeaksTask& task) { return extents(task.dst, task.src); }
+std::vector<double> extents_of(const model::HighestPeakTask& task) { return extents(task.dst, task.src); }
 std::vector<double> extents_of(const model::SoftmaxTask& task) { return extents(task.src, task.dst); }
 std::vector<double> extents_of(const model::CopyTask& task) { return extents(task.src, task.dst); }
 std::vector<double> extents_of(const model::CopyPiecesTask& task) {

@@ -44,8 +44,12 @@ std::string stages_refusal(const Graph& graph, const CompactGrid& asked) {
 
 /// A grid that suits no layer is refused: nothing would be done as asked.
 std::string fit_refusal(const Graph& graph, const CompactGrid& asked, const Fit& fit) {
-  if (graph.spatial_count == 2 && asked.d > 1)
-    return fmt::format("d{}: {} is 2-D; cut height and width instead", asked.d, graph.name);
+  for (const tensor::Dim dim : tensor::flat_dims(graph.spatial_count)) {
+    const int parts = dim == tensor::Dim::d ? asked.d : asked.h;
+    if (parts > 1)
+      return fmt::format("{}{}: {} is {}-D; cut {} instead", tensor::name_of(dim), parts, graph.name,
+                         graph.spatial_count, graph.spatial_count == 2 ? "height and width" : "width");
+  }
   const std::vector<int> layers = layers_of(graph);
   const auto suits = [&](int node) { return !fit.misfit(node, dst_grid(asked)); };
   if (stage_ranks(asked) == 1 || std::any_of(layers.begin(), layers.end(), suits)) return "";

@@ -41,7 +41,13 @@ struct SpatialReading {
   Range operator()(const model::AlongAxes& map) const {
     return tensor::cells_of(model::rule_of(map, dim), range, src[dim], dst[dim]);
   }
-  template <base::OneOf<model::NoSource, model::SameCells, model::ConcatenatedChannels> Map>
+  /// Whole blocks: where a cut is inside one, both sides read it.
+  Range operator()(const model::CellBlocks& map) const {
+    const std::int64_t factor = map.factor[dim];
+    if (map.to_channels) return {range.lo * factor, range.hi * factor};
+    return {range.lo / factor, (range.hi + factor - 1) / factor};
+  }
+  template <base::OneOf<model::NoSource, model::SameCells, model::ShuffledChannels, model::ConcatenatedChannels> Map>
   Range operator()(const Map&) const {
     return range;
   }
@@ -53,6 +59,14 @@ struct ChannelReading {
   const model::Graph& graph;
   const model::Node& node;
   std::size_t source;
+
+  [[nodiscard]] std::vector<Range> ranges(const model::ShuffledChannels& map) const {
+    return model::channels_of(map, range, node.shape.c);
+  }
+  template <class Map>
+  [[nodiscard]] std::vector<Range> ranges(const Map& map) const {
+    return {(*this)(map)};
+  }
 
   [[nodiscard]] const tensor::Shape& src(std::size_t i) const {
     return graph.nodes[static_cast<std::size_t>(node.srcs[i])].shape;
@@ -73,6 +87,11 @@ struct ChannelReading {
   Range operator()(const model::AlongAxes& map) const {
     return {map.first_channel + range.lo, map.first_channel + range.hi};
   }
+  Range operator()(const model::CellBlocks& map) const {
+    const std::int64_t count = model::count(map);
+    if (!map.to_channels) return {range.lo * count, range.hi * count};
+    return {range.lo / count, (range.hi + count - 1) / count};
+  }
   template <base::OneOf<model::NoSource, model::SameCells, model::UnderWindow, model::UnderTransposedWindow,
                         model::WholeSpace>
                 Map>
@@ -80,6 +99,19 @@ struct ChannelReading {
     return range;
   }
 };
+
+/// Ranges that follow each other are one.
+std::vector<Range> joined(const std::vector<Range>& ranges) {
+  std::vector<Range> result;
+  for (const Range& range : ranges) {
+    if (!result.empty() && result.back().hi == range.lo) {
+      result.back().hi = range.hi;
+    } else {
+      result.push_back(range);
+    }
+  }
+  return result;
+}
 
 std::int64_t length(const std::vector<Range>& ranges) {
   std::int64_t sum = 0;
@@ -153,14 +185,14 @@ std::vector<Range> NodeCut::channels_read(std::size_t source, int coordinate) co
   } else {
     const Range range = computed(Dim::c, coordinate);
     if (!is_empty(range))
-      channels.push_back(std::visit(
+      channels = std::visit(
           [&](const auto& map) {
-            return ChannelReading{range, *graph_, node(), source}(map);
+            return ChannelReading{range, *graph_, node(), source}.ranges(map);
           },
-          traits_.reads));
+          traits_.reads);
   }
   std::erase_if(channels, [](const Range& range) { return is_empty(range); });
-  return channels;
+  return joined(channels);
 }
 
 tensor::Demand NodeCut::reading(std::size_t source) const {

@@ -61,6 +61,12 @@ class WorkOf {
     const tensor::Shape cells = tensor::extents_of(src_);
     return pool({.kind = model::PoolKind::average, .window = {.size = {cells.d, cells.h, cells.w}}});
   }
+  LocalWork operator()(const model::GlobalMaxPool&) const {
+    const auto seconds = [&](Pass pass) {
+      return price(model::PeaksTask{.pass = pass, .src = dense(src_), .dst = dense(dst_)});
+    };
+    return {.forward = seconds(Pass::forward), .backward_data = local_.passes_back ? seconds(Pass::backward_data) : 0};
+  }
   LocalWork operator()(const model::BatchNorm&) const { return norm(); }
   LocalWork operator()(const model::SampleNorm& op) const {
     if (op.kind != model::SampleNormKind::layer) return norm();
@@ -103,7 +109,9 @@ class WorkOf {
     const tensor::Layout all = dense(dst_);
     return {.forward = local_.fused ? 0 : price(model::AddTask{.a = all, .b = all, .dst = all})};
   }
-  template <base::OneOf<model::Scale, model::Dropout, model::Concat, model::Flatten> Op>
+  template <base::OneOf<model::Scale, model::Dropout, model::ChannelShuffle, model::PixelShuffle, model::Concat,
+                        model::Flatten>
+                Op>
   LocalWork operator()(const Op&) const {
     const double seconds = price(model::CopyTask{.src = dense(dst_), .dst = dense(dst_)});
     return {.forward = seconds, .backward_data = seconds};

@@ -202,6 +202,27 @@ tensor::Redistribution Analysis::partial_sums(const Geometry& geometry, int node
   return {.held = cut.dst(), .wanted = cut.computing()};
 }
 
+tensor::Redistribution Analysis::peaks(const Geometry& geometry, int node) {
+  tensor::Distribution held = at(geometry.cuts, at(geometry.graph.nodes, node).srcs.front()).dst();
+  for (const Dim dim : tensor::spatial_dims) {
+    // A part without cells has no peak.
+    const std::int64_t numbers = dim == Dim::w ? model::peak_numbers : 1;
+    std::vector<std::int64_t> cuts{0};
+    for (int i = 0; i < held.grid[dim]; ++i)
+      cuts.push_back(cuts.back() + (length(tensor::block(held, dim, i)) > 0 ? numbers : 0));
+    held.global[dim] = cuts.back();
+    held.cuts[static_cast<std::size_t>(dim)] = std::move(cuts);
+  }
+  const tensor::Distribution& dst = at(geometry.cuts, node).dst();
+  tensor::Demand wanted = tensor::demand_of(dst);
+  wanted.along = [dst, all = held.global](Dim dim, int coordinate) {
+    const Range own = tensor::block(dst, dim, coordinate);
+    if (dim == Dim::n) return own;
+    return length(own) > 0 ? Range{0, all[dim]} : Range{all[dim], all[dim]};
+  };
+  return {.held = std::move(held), .wanted = std::move(wanted)};
+}
+
 tensor::Redistribution Analysis::loss_reading(const Geometry& geometry) {
   return {.held = geometry.cuts.back().dst(), .wanted = tensor::demand_of(geometry.loss)};
 }

@@ -107,10 +107,13 @@ class Search {
         mark(boxes, analysis_.planned(unit.srcs[i]).stage, stage);
         if (i == 0) mark_windows(unit, boxes, dst, stage);
         if (i == 0) mark_axes(geometry, unit, boxes, stage);
+        if (i == 0) mark_shuffles(unit, dst, stage);
       }
       mark(Analysis::filling(geometry, unit.out), stage, stage);
       const bool sums_space =
           std::holds_alternative<model::WholeSpace>(model::traits_of(at(analysis_.graph().nodes, unit.main).op).reads);
+      if (sums_space && analysis_.planned(unit.srcs[0]).stage == stage)
+        mark(Analysis::peaks(geometry, unit.main), stage, stage);
       if (sums_space || analysis_.planned(unit.main).channel_parts > 1)
         mark(Analysis::partial_sums(geometry, unit.main), stage, stage);
     }
@@ -168,6 +171,23 @@ class Search {
           mark = mixed(mixed(mark, axis.cell[k]), std::bit_cast<std::int32_t>(axis.weight[k]));
         for (const std::int32_t begin : axis.begin) mark = mixed(mark, begin);
       }
+    }
+  }
+
+  /// Where blocks and groups begin.
+  void mark_shuffles(const Unit& unit, const tensor::Distribution& dst, int stage) {
+    const model::OpTraits traits = model::traits_of(at(analysis_.graph().nodes, unit.main).op);
+    const auto* blocks = std::get_if<model::CellBlocks>(&traits.reads);
+    const auto* groups = std::get_if<model::ShuffledChannels>(&traits.reads);
+    if (!blocks && !groups) return;
+    Marks& own = marks(dst.grid, dst.first_rank, stage);
+    const auto phase = [&](Dim dim, int i, std::int64_t period) {
+      Hash& mark = own.at(dim, i);
+      mark = mixed(mark, tensor::block(dst, dim, i).lo % period);
+    };
+    for (int i = 0; i < dst.grid.c; ++i) phase(Dim::c, i, groups ? groups->groups : model::count(*blocks));
+    for (const Dim dim : tensor::spatial_dims) {
+      for (int i = 0; blocks && i < dst.grid[dim]; ++i) phase(dim, i, blocks->factor[dim]);
     }
   }
 

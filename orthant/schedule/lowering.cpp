@@ -49,6 +49,10 @@ const Route& Lowering::partial_sums_route(int node) {
   return known_route(node, partial_sums, [&] { return Analysis::partial_sums(geometry(), node); });
 }
 
+const Route& Lowering::peaks_route(int node) {
+  return known_route(node, peaks, [&] { return Analysis::peaks(geometry(), node); });
+}
+
 /// A single reader in place wants what it reads.
 const Route& Lowering::filling_route(int node) {
   const std::vector<Geometry::Reader>& readers = at(geometry().readers, node);

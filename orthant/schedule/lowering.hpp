@@ -20,8 +20,8 @@ struct Fetching {
 struct MicroBatchState {
   std::vector<NodeValue> values;              ///< per node, of units' outs
   std::vector<Tensor> sources;                ///< per node, of units' mains: the first source as it was read
-  std::vector<Tensor> gates;                  ///< per node, of products: the second source as it was read
-  std::vector<int> extra;                     ///< per node: argmax or saved statistics
+  std::vector<Tensor> gates;  ///< per node: the second source of a product as it was read, the peaks of all parts
+  std::vector<int> extra;                     ///< per node: argmax, peaks or saved statistics
   std::vector<std::vector<Value>> gradients;  ///< per node: what its readers have passed back
   std::vector<bool> activation_undone;        ///< per node: the gradient is already that before the activation
 };
@@ -73,6 +73,7 @@ class Lowering {
   /// a node in place.
   const Route& reading_route(const Unit& unit, std::size_t source);
   const Route& partial_sums_route(int node);
+  const Route& peaks_route(int node);
   void zero_doubles(int index, int buffer, std::int64_t count);
   /// The buffer of a node's prepared weights in one form, for all micro-batches; -1 before they are prepared.
   int& prepared_weights(int index, model::Pass pass, const std::string& form) {
@@ -114,7 +115,7 @@ class Lowering {
     std::map<std::pair<int, int>, Route> routes;  ///< by node and source, or the numbers below
   };
 
-  static constexpr int all_readers = -1, partial_sums = -2;
+  static constexpr int all_readers = -1, partial_sums = -2, peaks = -3;
   /// The route of this key; `boxes()` says what goes where if it is not known.
   template <class Boxes>
   const Route& known_route(int node, int source, Boxes boxes);

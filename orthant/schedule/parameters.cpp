@@ -149,6 +149,9 @@ void Parameters::reduce(int unit) {
       if (options_.update) update(bucket, {});
       continue;
     }
+    // Members of a collective may have other buckets in between; all must call MPI in the same order.
+    const bool in_turn = exchanges_.forms().buckets.form == plan::Form::mpi;
+    if (in_turn) finish_reductions(0);
     start_reduction(b);
     finish_reductions(1);
   }

@@ -21,6 +21,8 @@ struct TaskName {
   const char* operator()(const model::ProductTask&) const { return "product"; }
   const char* operator()(const model::ProductSumsTask&) const { return "product_sums"; }
   const char* operator()(const model::RemapTask&) const { return "remap"; }
+  const char* operator()(const model::PeaksTask&) const { return "peaks"; }
+  const char* operator()(const model::HighestPeakTask&) const { return "highest_peak"; }
   const char* operator()(const model::SoftmaxTask&) const { return "softmax"; }
   const char* operator()(const model::CopyTask&) const { return "copy"; }
   const char* operator()(const model::CopyPiecesTask&) const { return "copy_pieces"; }

@@ -18,8 +18,9 @@ std::int64_t pixels(const Shape& shape) { return base::checked_product({shape.n,
 Extent3 spatial(const Shape& shape) { return {shape.d, shape.h, shape.w}; }
 
 std::string to_text(const Shape& shape, int spatial_count) {
-  if (spatial_count == 2) return fmt::format("{}x{}x{}x{}", shape.n, shape.c, shape.h, shape.w);
-  return fmt::format("{}x{}x{}x{}x{}", shape.n, shape.c, shape.d, shape.h, shape.w);
+  std::string text = fmt::format("{}x{}", shape.n, shape.c);
+  for (const Dim dim : named_dims(spatial_count)) text += fmt::format("x{}", shape[dim]);
+  return text;
 }
 
 }  // namespace orthant::tensor

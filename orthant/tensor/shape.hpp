@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,14 @@ enum class Dim : int { n, c, d, h, w };
 inline constexpr std::array<Dim, 5> all_dims{Dim::n, Dim::c, Dim::d, Dim::h, Dim::w};
 inline constexpr std::array<Dim, 3> spatial_dims{Dim::d, Dim::h, Dim::w};
 const char* name_of(Dim dim);
+
+/// The dims that a network of so many spatial dims names (w; h w; d h w), and the others, which have one cell.
+inline std::span<const Dim> named_dims(int spatial_count) {
+  return std::span(spatial_dims).last(static_cast<std::size_t>(spatial_count));
+}
+inline std::span<const Dim> flat_dims(int spatial_count) {
+  return std::span(spatial_dims).first(spatial_dims.size() - static_cast<std::size_t>(spatial_count));
+}
 
 /// One integer per dim: extents, strides or a position. A 2-D tensor has depth 1.
 struct Shape {
@@ -56,7 +65,7 @@ std::int64_t volume(const Shape& shape);
 std::int64_t pixels(const Shape& shape);
 Extent3 spatial(const Shape& shape);
 
-/// "2x16x8x8x8", or without depth where `spatial_count` is 2.
+/// "2x16x8x8x8", or without the dims that a network of fewer spatial dims does not name.
 std::string to_text(const Shape& shape, int spatial_count = 3);
 
 }  // namespace orthant::tensor

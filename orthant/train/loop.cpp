@@ -54,7 +54,7 @@ std::unique_ptr<engine::Session> make_session(const RunFile& run, const Setup& s
 
 RunDescription describe(const Setup& setup, const engine::Session& session, const TrainOptions& options) {
   const plan::Plan& plan = session.plan();
-  return {.network = setup.graph.name,
+  return {.network = model::title_of(setup.graph),
           .parameters = model::parameter_count(setup.graph),
           .samples = setup.samples.training().samples(),
           .steps = setup.steps,

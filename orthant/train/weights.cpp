@@ -30,6 +30,7 @@ std::string list_text(const std::vector<std::string>& names) {
 
 bool is_counter(const std::string& name) { return name.ends_with("num_batches_tracked"); }
 
+/// Weights of layers that only other outputs need may be there.
 void check_names(const data::formats::SafetensorsFile& file, const schedule::Schedule& schedule,
                  const model::Graph& graph) {
   const std::string& network = graph.name;
@@ -43,7 +44,8 @@ void check_names(const data::formats::SafetensorsFile& file, const schedule::Sch
     const std::string& name = tensor.first;
     const bool known = std::any_of(schedule.parameters.begin(), schedule.parameters.end(),
                                    [&](const auto& p) { return p.parameter.name == name; });
-    if (!known && !is_counter(name)) extra.push_back(name);
+    const bool left_out = std::find(graph.left_out.begin(), graph.left_out.end(), name) != graph.left_out.end();
+    if (!known && !left_out && !is_counter(name)) extra.push_back(name);
   }
   if (!missing.empty())
     fail(Exit::bad_data, "'{}' lacks {} of {}: {}", file.path(), missing.size() == 1 ? "a tensor" : "tensors", network,
@@ -54,8 +56,9 @@ void check_names(const data::formats::SafetensorsFile& file, const schedule::Sch
 
 std::vector<std::int64_t> file_extents(const tensor::Shape& shape, int spatial_count) {
   if (tensor::volume(shape) == shape.n * shape.c) return {shape.n, shape.c};
-  if (spatial_count == 2) return {shape.n, shape.c, shape.h, shape.w};
-  return {shape.n, shape.c, shape.d, shape.h, shape.w};
+  std::vector<std::int64_t> extents{shape.n, shape.c};
+  for (const tensor::Dim dim : tensor::named_dims(spatial_count)) extents.push_back(shape[dim]);
+  return extents;
 }
 
 /// Calls visit(offset of its first channel) for every pixel in the order n, d, h, w.

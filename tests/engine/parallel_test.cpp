@@ -103,7 +103,23 @@ class SmallCase {
 
   void add_op(model::GraphBuilder& builder, int src) {
     const Shape shape = builder.shape(src);
-    switch (pick(0, 18)) {
+    switch (pick(0, 22)) {
+      case 19: {
+        builder.add("shuffle", model::ChannelShuffle{.groups = some_groups(shape.c)});
+        break;
+      }
+      case 20: builder.add("max", model::GlobalMaxPool{}); break;
+      case 21: {
+        model::PixelShuffle shuffle{.to_channels = pick(0, 1) == 0};
+        for (const tensor::Dim dim : tensor::spatial_dims) {
+          if (shuffle.to_channels ? shape[dim] % 2 == 0 : pick(0, 1) == 0) shuffle.factor[dim] = 2;
+          if (shuffle.to_channels && shape[dim] % 3 == 0) shuffle.factor[dim] = 3;
+        }
+        const std::int64_t count = shuffle.factor.d * shuffle.factor.h * shuffle.factor.w;
+        if (!shuffle.to_channels) builder.add("widen", model::Conv{.filters = count * pick(1, 3), .bias = false});
+        builder.add("pixels", shuffle);
+        break;
+      }
       case 14: {
         if (!biases_) return add_op(builder, src);  // a product grows faster than its sources
         const int gate = builder.add("gate", model::Conv{.filters = pick(0, 1) == 0 ? shape.c : 1, .bias = false});
@@ -123,7 +139,8 @@ class SmallCase {
         break;
       case 0:
       case 1:
-      case 2: builder.add("conv", conv(shape, 1)); break;
+      case 2:
+      case 22: builder.add("conv", conv(shape, 1)); break;
       case 3: builder.add("grouped", conv(shape, some_groups(shape.c))); break;
       case 4: {
         const std::int64_t groups = pick(0, 1) == 0 ? 1 : some_groups(shape.c);
@@ -137,7 +154,7 @@ class SmallCase {
       case 6:
         builder.add("average", model::Pool{.kind = model::PoolKind::average, .window = even_window(shape)});
         break;
-      case 7: builder.add("scale", model::Scale{.factor = 2}); break;
+      case 7: builder.add("scale", model::Scale{.factor = 2, .offset = bias() ? 3.0 : 0.0}); break;
       case 8: builder.add("drop", model::Dropout{.rate = 0.5}); break;
       case 9: {
         const int other = builder.add("conv", conv_same(shape));

@@ -59,7 +59,7 @@ class Sketch {
   void add_one() {
     const int src = pick(0, 3) == 0 ? pick(0, builder_.last()) : builder_.last();
     const Shape& from = shape(src);
-    switch (pick(0, 17)) {
+    switch (pick(0, 18)) {
       case 0:
         add("conv", model::Conv{.filters = pick(1, 3), .window = some_window(from, true), .bias = pick(0, 1) == 1},
             {src});
@@ -73,7 +73,7 @@ class Sketch {
       case 5:
       case 6: add("act", some_activation(), {src}); break;
       case 7: add("soft", model::Softmax{}, {src}); break;
-      case 8: add("scale", model::Scale{.factor = 0.7}, {src}); break;
+      case 8: add("scale", model::Scale{.factor = 0.7, .offset = 0.1 * pick(0, 1)}, {src}); break;
       case 9: add("drop", model::Dropout{.rate = 0.2 * pick(0, 2)}, {src}); break;
       case 10: add_sum(src); break;
       case 11: add_sample_norm(src); break;
@@ -88,6 +88,7 @@ class Sketch {
       case 14: add_resize(src); break;
       case 15: add_slice(src); break;
       case 16: add_pad(src); break;
+      case 17: add_shuffle(src); break;
       default: add_concat(src); break;
     }
   }
@@ -161,6 +162,22 @@ class Sketch {
     if (tensor::volume(shape(src)) < 500) add("pad", pad, {src});
   }
 
+  void add_shuffle(int src) {
+    const Shape& from = shape(src);
+    if (pick(0, 2) == 0) {
+      add("shuffle", model::ChannelShuffle{.groups = from.c % 2 == 0 ? 2 : from.c}, {src});
+      return;
+    }
+    model::PixelShuffle shuffle{.to_channels = pick(0, 1) == 0};
+    for (const tensor::Dim dim : tensor::spatial_dims) {
+      if (shuffle.to_channels ? from[dim] % 2 == 0 : pick(0, 1) == 0) shuffle.factor[dim] = 2;
+    }
+    const std::int64_t count = shuffle.factor.d * shuffle.factor.h * shuffle.factor.w;
+    if (shuffle.to_channels ? count * from.c > 12 : tensor::volume(from) > 400) return;
+    if (!shuffle.to_channels) src = add("widen", model::Conv{.filters = 2 * count, .bias = false}, {src});
+    add("pixels", shuffle, {src});
+  }
+
   void add_sum(int src) {
     std::vector<int> srcs{src};
     for (int other = 0; other <= builder_.last() && srcs.size() < 3; ++other) {
@@ -184,8 +201,12 @@ class Sketch {
     const int last = builder_.last();
     for (int node = 0; node <= last; ++node) {
       if (read_[static_cast<std::size_t>(node)]) continue;
-      ends.push_back(
-          add("flat", model::Flatten{}, {pick(0, 1) == 1 ? add("gap", model::GlobalAveragePool{}, {node}) : node}));
+      int pooled = node;
+      if (pick(0, 1) == 1) {
+        const bool mean = pick(0, 1) == 1;
+        pooled = mean ? add("gap", model::GlobalAveragePool{}, {node}) : add("gmp", model::GlobalMaxPool{}, {node});
+      }
+      ends.push_back(add("flat", model::Flatten{}, {pooled}));
     }
     const int joined = ends.size() > 1 ? add("join", model::Concat{}, ends) : ends.front();
     add("dense", model::Dense{.features = 3, .bias = pick(0, 1) == 1}, {joined});

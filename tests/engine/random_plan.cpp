@@ -42,7 +42,8 @@ struct ChannelRoom {
   template <
       base::OneOf<model::Input, model::Conv, model::ConvTranspose, model::Pool, model::GlobalAveragePool, model::Dense,
                   model::BatchNorm, model::Activation, model::PRelu, model::Affine, model::Scale, model::Dropout,
-                  model::Add, model::Multiply, model::Resize, model::Slice, model::Pad, model::Concat>
+                  model::Add, model::Multiply, model::Resize, model::Slice, model::Pad, model::Concat,
+                  model::GlobalMaxPool, model::ChannelShuffle, model::PixelShuffle>
           Other>
   std::int64_t operator()(const Other&) const {
     return node.shape.c;

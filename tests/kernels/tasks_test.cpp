@@ -155,6 +155,87 @@ TEST(CopyTasks, AreRight) {
   }
 }
 
+TEST(CopyTasks, AddAnOffset) {
+  for (const ShapeLine& line : tensors()) {
+    for (const Room room : rooms) {
+      const model::CopyTask task{.factor = -0.5,
+                                 .offset = 3,
+                                 .src = layout_with(room, src_shape(line)),
+                                 .dst = tensor::channels_last(src_shape(line))};
+      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text;
+      model::CopyTask permuting = task;
+      permuting.dst = tensor::channels_first(src_shape(line));
+      EXPECT_EQ(check({.task = permuting, .nulls = {}, .shared = {}}), "") << line.text << " to channels first";
+    }
+  }
+}
+
+// Every second channel of one side, and blocks of cells that become channels.
+TEST(CopyPiecesTasks, WithStepsAreRight) {
+  for (const ShapeLine& line : tensors()) {
+    tensor::Shape blocks = src_shape(line);
+    const tensor::Layout coarse = layout_with(Room::none, {blocks.n, 2 * blocks.c, blocks.d, blocks.h, blocks.w});
+    const tensor::Layout fine = layout_with(Room::halo, {blocks.n, blocks.c, blocks.d, blocks.h, 2 * blocks.w});
+    model::CopyPiecesTask up;
+    for (const std::int64_t place : {0, 1}) {
+      model::CopyPiecesTask::Piece piece{.src = coarse, .dst = fine};
+      piece.src.offset += place;
+      piece.src.strides.c = 2;
+      piece.src.extents = piece.dst.extents = blocks;
+      piece.dst.offset += place * fine.strides.w;
+      piece.dst.strides.w *= 2;
+      up.pieces.push_back(piece);
+    }
+    EXPECT_EQ(check({.task = up, .nulls = {}, .shared = {}}), "") << line.text << " to cells";
+    model::CopyPiecesTask down = up;
+    for (model::CopyPiecesTask::Piece& piece : down.pieces) std::swap(piece.src, piece.dst);
+    EXPECT_EQ(check({.task = down, .nulls = {}, .shared = {}}), "") << line.text << " to channels";
+  }
+}
+
+/// The peaks of a whole tensor, and of a part of one.
+TEST(PeaksTasks, AreRight) {
+  for (const ShapeLine& line : tensors()) {
+    const tensor::Shape extents = src_shape(line);
+    for (const Room room : rooms) {
+      model::PeaksTask task{.global_src = tensor::spatial(extents), .src = layout_with(room, extents)};
+      task.dst = tensor::channels_last({extents.n, extents.c, 1, 1, model::peak_numbers});
+      for (const bool part : {false, true}) {
+        task.pass = Pass::forward;
+        EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text;
+        task.pass = Pass::backward_data;
+        EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " backward";
+        task.first_src = {part ? 0 : 3, 1, 2};
+        for (const tensor::Dim dim : tensor::spatial_dims) task.global_src[dim] += 5;
+        task.diff_dst = layout_with(Room::both, task.dst.extents);
+      }
+    }
+  }
+}
+
+TEST(PeaksTasks, CountPlacesBeyondWhatFloatsCount) {
+  const tensor::Shape extents{1, 2, 2, 2, 3};
+  model::PeaksTask task{.global_src = {700, 800, 900}, .first_src = {698, 5, 7}};
+  task.src = tensor::channels_last(extents);
+  task.dst = tensor::channels_last({1, 2, 1, 1, model::peak_numbers});
+  EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "");
+}
+
+TEST(HighestPeakTasks, AreRight) {
+  for (const tensor::Shape& parts : {tensor::Shape{1, 1, 1, 1, 1}, {2, 3, 1, 1, 1}, {1, 5, 2, 3, 1}, {3, 17, 1, 2, 4}}) {
+    const tensor::Shape peaks{parts.n, parts.c, parts.d, parts.h, parts.w * model::peak_numbers};
+    for (const Room room : rooms) {
+      model::HighestPeakTask task{.src = layout_with(room, peaks),
+                                  .dst = layout_with(room, {parts.n, parts.c, 1, 1, 1})};
+      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << tensor::to_text(parts);
+      task.pass = Pass::backward_data;
+      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << tensor::to_text(parts) << " backward";
+      task.diff_src = tensor::channels_last(peaks);
+      EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << tensor::to_text(parts) << " to another layout";
+    }
+  }
+}
+
 // Pieces of two tensors, packed side by side or added from there.
 TEST(CopyPiecesTasks, AreRight) {
   for (const ShapeLine& line : tensors()) {
@@ -259,15 +340,17 @@ TEST(ProductTasks, AreRight) {
         const tensor::Layout b = layout_with(room, factor);
         const model::ProductTask task{.a = roomy, .b = b, .dst = dense};
         EXPECT_EQ(check({.task = task, .nulls = {2}, .shared = {}}), "") << line.text << " by " << to_text(factor);
-        if (factor == tensor::Shape{1, factor.c, 1, 1, 1})
+        if (factor == tensor::Shape{1, factor.c, 1, 1, 1}) {
           EXPECT_EQ(check({.task = task, .nulls = {}, .shared = {}}), "") << line.text << " with bias";
+        }
         const model::ProductTask over{.a = dense, .b = b, .dst = dense};
         EXPECT_EQ(check({.task = over, .nulls = {2}, .shared = {{3, 0}}}), "") << line.text << " over a";
         model::ProductSumsTask sums{.a = roomy, .b = dense, .dst = tensor::channels_last(factor)};
         EXPECT_EQ(check({.task = sums, .nulls = {}, .shared = {}}), "") << line.text << " summed";
         sums.accumulate = true;
-        if (factor == tensor::Shape{1, factor.c, 1, 1, 1})
+        if (factor == tensor::Shape{1, factor.c, 1, 1, 1}) {
           EXPECT_EQ(check({.task = sums, .nulls = {}, .shared = {}}), "") << line.text << " summed and added";
+        }
       }
     }
   }

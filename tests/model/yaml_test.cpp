@@ -73,12 +73,16 @@ Graph everything(int spatial_count) {
   const int zeros = b.add("zeros", Pad{.lo = {0, 1, 1}, .hi = {0, 1, 1}});
   b.add("multiply", Multiply{}, {zeros, zeros});
   b.add("drop", Dropout{.rate = 0.125});
-  b.add("scale", Scale{.factor = 1.0 / 3});
+  b.add("unshuffle", PixelShuffle{.factor = {1, 1, 2}, .to_channels = true});
+  b.add("shuffle", ChannelShuffle{.groups = 2});
+  b.add("pixels", PixelShuffle{.factor = {1, 2, 1}});
+  b.add("scale", Scale{.factor = 1.0 / 3, .offset = 2});
   const int last = b.add("soft", Softmax{});
   const int flat = b.add("flatten", Flatten{});
   b.add("fc", Dense{.features = 2, .bias = false, .init = Init::glorot_uniform}, {flat});
   const int dense = b.add("fc2", Dense{.features = 2});
-  b.add("pool", GlobalAveragePool{}, {last});
+  b.add("peak", GlobalMaxPool{}, {last});
+  b.add("pool", GlobalAveragePool{});
   b.add("out", Add{}, {b.last(), dense});
   return b.finish({.terms = {{LossKind::mean_squared_error, 0.5}, {LossKind::mean_absolute_error, 2}}});
 }

@@ -161,6 +161,19 @@ std::vector<Argument> list_arguments(const model::RemapTask& task) {
   return {{"src", read, task.src}, {"dst", write, task.dst}};
 }
 
+std::vector<Argument> list_arguments(const model::PeaksTask& task) {
+  if (task.pass == Pass::forward) return {{"src", read, task.src}, {"dst", write, task.dst}};
+  return {{"diff_dst", read, given_or(task.diff_dst, task.dst)},
+          {"dst", read, task.dst, ItemType::float32, Content::peaks},
+          {"diff_src", write, task.src}};
+}
+
+std::vector<Argument> list_arguments(const model::HighestPeakTask& task) {
+  const Argument src{"src", read, task.src, ItemType::float32, Content::peaks};
+  if (task.pass == Pass::forward) return {src, {"dst", write, task.dst}};
+  return {{"diff_dst", read, task.dst}, src, {"diff_src", write, given_or(task.diff_src, task.src)}};
+}
+
 std::vector<Argument> list_arguments(const model::SoftmaxTask& task) {
   if (task.pass == Pass::forward) return {{"src", read, task.src}, {"dst", write, task.dst}};
   return {{"diff_dst", read, diff_dst_layout(task)}, {"y", read, task.dst}, {"diff_src", write, task.src}};

@@ -9,8 +9,8 @@ namespace orthant::test {
 enum class ItemType { float32, int32, uint8, uint16, float64 };
 enum class Access { read, write, update };
 /// What a kernel may expect to find in an argument.
-/// moments: sums, then as many sums of squares that at least two numbers can have.
-enum class Content { numbers, positive, labels, taps, moments };
+/// moments: sums, then as many sums of squares that at least two numbers can have. peaks: items, each with its place.
+enum class Content { numbers, positive, labels, taps, moments, peaks };
 
 /// What the comment of a task says about one argument.
 struct Argument {

@@ -71,7 +71,8 @@ struct Summands {
   std::int64_t operator()(const model::LossSumsTask& task) const { return tensor::volume(task.output.extents); }
   std::int64_t operator()(const model::LossTask& task) const { return tensor::volume(task.output.extents); }
   template <base::OneOf<model::PrepareWeightsTask, model::ActivationTask, model::ProductTask, model::CopyTask,
-                        model::CopyPiecesTask, model::FillTask, model::AddTask, model::DropoutTask, model::UpdateTask>
+                        model::CopyPiecesTask, model::FillTask, model::AddTask, model::DropoutTask, model::UpdateTask,
+                        model::PeaksTask, model::HighestPeakTask>
                 Other>
   std::int64_t operator()(const Other&) const {
     return 1;
@@ -93,6 +94,8 @@ struct Exactness {
   bool operator()(const model::CopyPiecesTask&) const { return true; }
   bool operator()(const model::ActivationTask& task) const { return is_exact(task.activation); }
   bool operator()(const model::CopyTask& task) const { return is_power_of_two(task.factor); }
+  bool operator()(const model::PeaksTask&) const { return true; }
+  bool operator()(const model::HighestPeakTask&) const { return true; }
   bool operator()(const model::AddTask&) const { return true; }
   bool operator()(const model::PReluTask&) const { return true; }
   bool operator()(const model::ProductTask&) const { return true; }

@@ -53,6 +53,19 @@ double some_tap(const model::PoolTask& task, const Shape& i, Random& random) {
   return inside.empty() ? 0 : static_cast<double>(inside[static_cast<std::size_t>(chosen_tap)]);
 }
 
+/// A number of a peak that is not the item: the place of a cell of src, or of one of a few cells.
+double some_place(const model::Task& task, const Shape& i, Random& random) {
+  if (i.w % model::peak_numbers == 2) return 0;
+  const auto* peaks = std::get_if<model::PeaksTask>(&task);
+  if (!peaks) return random.integer(0, 5);
+  std::int64_t place = 0;
+  for (const tensor::Dim dim : tensor::spatial_dims) {
+    const auto cell = static_cast<std::int64_t>(random.integer(0, static_cast<int>(peaks->src.extents[dim]) - 1));
+    place = place * peaks->global_src[dim] + peaks->first_src[dim] + cell;
+  }
+  return static_cast<double>(place);
+}
+
 std::int64_t classes_of(const model::Task& task) {
   if (const auto* sums = std::get_if<model::LossSumsTask>(&task)) return sums->output.extents.c;
   return std::get<model::LossTask>(task).output.extents.c;
@@ -63,6 +76,9 @@ double some_value(const model::Task& task, const Argument& argument, const Shape
   switch (argument.content) {
     case Content::taps: return some_tap(std::get<model::PoolTask>(task), i, random);
     case Content::labels: return random.integer(0, static_cast<int>(classes_of(task)) - 1);
+    case Content::peaks:
+      if (i.w % model::peak_numbers > 0) return some_place(task, i, random);
+      break;
     case Content::moments:
       if (i.c < argument.layout.extents.c / 2) break;
       return whole_numbers ? random.integer(5, 9) : random.real(1, 2);

@@ -98,6 +98,67 @@ void define(const model::RemapTask& task, const Before& before, Arguments now) {
   });
 }
 
+/// Where in the whole tensor a cell of src lies, w fastest.
+std::int64_t place_of(const model::PeaksTask& task, const Shape& i) {
+  std::int64_t place = 0;
+  for (const tensor::Dim dim : tensor::spatial_dims) place = place * task.global_src[dim] + i[dim] + task.first_src[dim];
+  return place;
+}
+
+void define(const model::PeaksTask& task, const Before& before, Arguments now) {
+  for_each_item({task.src.extents.n, task.src.extents.c, 1, 1, 1}, [&](const Shape& peak) {
+    const auto number = [&](const tensor::Layout& layout, std::int64_t w) {
+      return item(layout, {peak.n, peak.c, 0, 0, w});
+    };
+    double largest = -INFINITY;
+    for_each_item(task.src.extents, [&](const Shape& i) {
+      if (i.n != peak.n || i.c != peak.c) return;
+      if (task.pass != Pass::forward) {
+        const auto place = static_cast<double>(place_of(task, i));
+        const bool is_peak = place == before[1].at(number(task.dst, 1)) +
+                                          before[1].at(number(task.dst, 2)) * static_cast<double>(model::peak_places);
+        now[2]->at(item(task.src, i)) = is_peak ? before[0].at(number(given_or(task.diff_dst, task.dst), 0)) : 0;
+        return;
+      }
+      const double value = before[0].at(item(task.src, i));
+      if (value <= largest) return;
+      largest = value;
+      now[1]->at(number(task.dst, 0)) = value;
+      now[1]->at(number(task.dst, 1)) = static_cast<double>(place_of(task, i) % model::peak_places);
+      now[1]->at(number(task.dst, 2)) = static_cast<double>(place_of(task, i) / model::peak_places);
+    });
+  });
+}
+
+void define(const model::HighestPeakTask& task, const Before& before, Arguments now) {
+  const std::size_t src = task.pass == Pass::forward ? 0 : 1;
+  const tensor::Layout& diff_src = given_or(task.diff_src, task.src);
+  for_each_item(task.dst.extents, [&](const Shape& i) {
+    Shape best;
+    std::pair<double, double> most{-INFINITY, 0};  // the item, and minus its place
+    for_each_item({1, 1, task.src.extents.d, task.src.extents.h, task.src.extents.w}, [&](Shape at) {
+      at.n = i.n;
+      at.c = i.c;
+      if (task.pass != Pass::forward) now[2]->at(item(diff_src, at)) = 0;
+      if (at.w % model::peak_numbers != 0) return;
+      Shape place = at, high = at;
+      place.w += 1;
+      high.w += 2;
+      const std::pair<double, double> found{before[src].at(item(task.src, at)),
+                                            -before[src].at(item(task.src, place)) -
+                                                before[src].at(item(task.src, high)) * static_cast<double>(model::peak_places)};
+      if (found <= most) return;
+      most = found;
+      best = at;
+    });
+    if (task.pass == Pass::forward) {
+      now[1]->at(item(task.dst, i)) = most.first;
+    } else {
+      now[2]->at(item(diff_src, best)) = before[0].at(item(task.dst, i));
+    }
+  });
+}
+
 void define(const model::SoftmaxTask& task, const Before& before, Arguments now) {
   for_each_pixel(task.dst.extents, [&](Shape i) {
     double largest = -INFINITY, sum = 0, product = 0;
@@ -123,7 +184,7 @@ void define(const model::SoftmaxTask& task, const Before& before, Arguments now)
 void define(const model::CopyTask& task, const Before& before, Arguments now) {
   for_each_item(task.dst.extents, [&](const Shape& i) {
     const double old = task.accumulate ? before[1].at(item(task.dst, i)) : 0;
-    now[1]->at(item(task.dst, i)) = old + task.factor * before[0].at(item(task.src, i));
+    now[1]->at(item(task.dst, i)) = old + task.factor * before[0].at(item(task.src, i)) + task.offset;
   });
 }
 

@@ -22,7 +22,7 @@ ACTIVATIONS = {
     "gelu": lambda x, layer: functional.gelu(x),
     "hard_swish": lambda x, layer: functional.hardswish(x),
     "softmax": lambda x, layer: torch.softmax(x, 1),
-    "scale": lambda x, layer: x * layer["factor"],
+    "scale": lambda x, layer: x * layer["factor"] + layer.get("offset", 0.0),
     "flatten": lambda x, layer: x.flatten(1),
     "global_average_pool": lambda x, layer: x.mean(tuple(range(2, x.dim())), keepdim=True),
 }
@@ -64,6 +64,23 @@ class Window:
         for dim, (kernel, stride, dilation) in enumerate(zip(self.kernel, self.stride, self.dilation), start=2):
             x = x.unfold(dim, dilation * (kernel - 1) + 1, stride)[..., ::dilation]
         return x.flatten(2 + len(self.kernel))
+
+
+def _blocks_to_cells(x, factor):
+    """PyTorch's pixel_shuffle has one factor and two dims."""
+    samples, channels, *extents = x.shape
+    dims = len(factor)
+    x = x.reshape(samples, -1, *factor, *extents)
+    order = [0, 1] + [axis for dim in range(dims) for axis in (2 + dims + dim, 2 + dim)]
+    return x.permute(order).reshape(samples, -1, *(f * e for f, e in zip(factor, extents)))
+
+
+def _cells_to_blocks(x, factor):
+    samples, channels, *extents = x.shape
+    dims = len(factor)
+    x = x.reshape(samples, channels, *(n for f, e in zip(factor, extents) for n in (e // f, f)))
+    order = [0, 1] + [3 + 2 * dim for dim in range(dims)] + [2 + 2 * dim for dim in range(dims)]
+    return x.permute(order).reshape(samples, -1, *(e // f for f, e in zip(factor, extents)))
 
 
 class Affine(nn.Module):
@@ -121,7 +138,7 @@ class NetworkFile(nn.Module):
 
     def _conv(self, layer, x):
         window = Window(layer, x.shape[2:])
-        conv = self._module(layer, lambda: (nn.Conv2d if x.dim() == 4 else nn.Conv3d)(
+        conv = self._module(layer, lambda: {3: nn.Conv1d, 4: nn.Conv2d, 5: nn.Conv3d}[x.dim()](
             x.shape[1], layer["filters"], window.kernel, window.stride, 0, window.dilation,
             layer.get("groups", 1), layer.get("bias", True)))
         return conv(window.padded(x))
@@ -129,7 +146,7 @@ class NetworkFile(nn.Module):
     def _conv_transpose(self, layer, x):
         window = Window(layer, x.shape[2:])
         extra = _per_dim(layer.get("output_padding", 0), x.dim() - 2)
-        conv = self._module(layer, lambda: (nn.ConvTranspose2d if x.dim() == 4 else nn.ConvTranspose3d)(
+        conv = self._module(layer, lambda: {3: nn.ConvTranspose1d, 4: nn.ConvTranspose2d, 5: nn.ConvTranspose3d}[x.dim()](
             x.shape[1], layer["filters"], window.kernel, window.stride, 0, extra,
             layer.get("groups", 1), layer.get("bias", True), window.dilation))
         y = conv(x)
@@ -142,7 +159,8 @@ class NetworkFile(nn.Module):
         return dense(x.flatten(1))
 
     def _batch_norm(self, layer, x):
-        norm = self._module(layer, lambda: (nn.BatchNorm3d if x.dim() == 5 else nn.BatchNorm2d)(
+        norms = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d, 5: nn.BatchNorm3d}
+        norm = self._module(layer, lambda: norms[x.dim()](
             x.shape[1], layer.get("epsilon", 1e-5), layer.get("momentum", 0.1)))
         return norm(x)
 
@@ -151,7 +169,7 @@ class NetworkFile(nn.Module):
             layer["groups"], x.shape[1], layer.get("epsilon", 1e-5), layer.get("affine", True)))(x)
 
     def _instance_norm(self, layer, x):
-        return self._module(layer, lambda: (nn.InstanceNorm3d if x.dim() == 5 else nn.InstanceNorm2d)(
+        return self._module(layer, lambda: {3: nn.InstanceNorm1d, 4: nn.InstanceNorm2d, 5: nn.InstanceNorm3d}[x.dim()](
             x.shape[1], layer.get("epsilon", 1e-5), affine=layer.get("affine", True)))(x)
 
     def _layer_norm(self, layer, x):
@@ -169,7 +187,7 @@ class NetworkFile(nn.Module):
     def _resize(self, layer, x):
         dims = x.dim() - 2
         linear = layer.get("mode", "nearest") == "linear"
-        mode = {2: "bilinear", 3: "trilinear"}[dims] if linear else "nearest"
+        mode = {1: "linear", 2: "bilinear", 3: "trilinear"}[dims] if linear else "nearest"
         corners = layer.get("align_corners", False) if linear else None
         if "size" in layer:
             return functional.interpolate(x, _per_dim(layer["size"], dims), mode=mode, align_corners=corners)
@@ -191,6 +209,20 @@ class NetworkFile(nn.Module):
         sides = [side if isinstance(side, list) else [side, side] for side in _per_dim(layer["pad"], x.dim() - 2)]
         mode = {"zeros": "constant", "reflect": "reflect", "edge": "replicate"}[layer.get("mode", "zeros")]
         return functional.pad(x, list(itertools.chain(*reversed(sides))), mode=mode)
+
+    def _global_max_pool(self, layer, x):
+        pool = {3: functional.adaptive_max_pool1d, 4: functional.adaptive_max_pool2d, 5: functional.adaptive_max_pool3d}
+        return pool[x.dim()](x, 1)
+
+    def _channel_shuffle(self, layer, x):
+        # As functional.channel_shuffle, which has no derivative in older releases.
+        return x.unflatten(1, (layer["groups"], -1)).transpose(1, 2).flatten(1, 2)
+
+    def _pixel_shuffle(self, layer, x):
+        return _blocks_to_cells(x, _per_dim(layer["factor"], x.dim() - 2))
+
+    def _pixel_unshuffle(self, layer, x):
+        return _cells_to_blocks(x, _per_dim(layer["factor"], x.dim() - 2))
 
     def _max_pool(self, layer, x):
         window = Window(layer, x.shape[2:], stride=None)

@@ -13,7 +13,8 @@ using tensor::Shape;
 
 /// The orders of axes that are common in files.
 std::vector<Axes> sample_orders(const AxesWanted& wanted) {
-  const Axes spatial = wanted.spatial_count == 3 ? Axes{Dim::d, Dim::h, Dim::w} : Axes{Dim::h, Dim::w};
+  const std::span<const Dim> named = tensor::named_dims(wanted.spatial_count);
+  const Axes spatial(named.begin(), named.end());
   const bool single_pixel =
       tensor::pixels({.n = 1, .d = wanted.shape.d, .h = wanted.shape.h, .w = wanted.shape.w}) == 1;
   std::vector<Axes> orders;
@@ -55,7 +56,7 @@ std::string to_text(const Axes& axes) {
 }
 
 std::optional<Axes> parse_axes(const std::string& text) {
-  for (const int spatial_count : {3, 2}) {
+  for (const int spatial_count : {3, 2, 1}) {
     const AxesWanted any{.shape = {.n = 1, .c = 1, .d = 2, .h = 2, .w = 2}, .spatial_count = spatial_count};
     for (Axes axes : sample_orders(any)) {
       if (to_text(axes) == text) return axes;
@@ -93,9 +94,16 @@ std::vector<Axes> matching_axes(const std::vector<std::int64_t>& extents, const 
 }
 
 std::string to_text(const AxesWanted& wanted) {
-  const Shape& s = wanted.shape;
-  return wanted.spatial_count == 3 ? fmt::format("{}x{}x{}x{}", s.c, s.d, s.h, s.w)
-                                   : fmt::format("{}x{}x{}", s.c, s.h, s.w);
+  std::string text = fmt::format("{}", wanted.shape.c);
+  for (const Dim dim : tensor::named_dims(wanted.spatial_count)) text += fmt::format("x{}", wanted.shape[dim]);
+  return text;
+}
+
+std::string dims_text(int spatial_count) {
+  std::string text = "C";
+  for (const Dim dim : tensor::named_dims(spatial_count))
+    text += fmt::format("x{}", static_cast<char>(std::toupper(*tensor::name_of(dim))));
+  return text;
 }
 
 }  // namespace orthant::data::arrays

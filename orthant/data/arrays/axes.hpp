@@ -14,7 +14,7 @@ using Axes = std::vector<tensor::Dim>;
 
 /// "NDHWC"; "" for a single number.
 std::string to_text(const Axes& axes);
-/// Nothing unless the text is one of [N]DHWC, [N]CDHW, [N]HWC, [N]CHW, [N]DHW, [N]HW.
+/// Nothing unless the text is one of [N]DHWC, [N]CDHW, [N]HWC, [N]CHW, [N]WC, [N]CW, [N]DHW, [N]HW, [N]W.
 std::optional<Axes> parse_axes(const std::string& text);
 
 /// The extents by dim; dims without an axis have one cell.
@@ -22,7 +22,7 @@ tensor::Shape shape_of(const std::vector<std::int64_t>& extents, const Axes& axe
 /// The layout of an array of that shape.
 tensor::Layout layout_of(const tensor::Shape& shape, const Axes& axes);
 
-/// The tensor of one sample (n is ignored) that an array should hold, in 2 or 3 spatial dims.
+/// The tensor of one sample (n is ignored) that an array should hold, in 1 to 3 spatial dims.
 struct AxesWanted {
   tensor::Shape shape;
   int spatial_count = 3;
@@ -33,5 +33,7 @@ struct AxesWanted {
 std::vector<Axes> matching_axes(const std::vector<std::int64_t>& extents, const AxesWanted& wanted);
 /// "4x16x16x16" in the order of dims c d h w.
 std::string to_text(const AxesWanted& wanted);
+/// "CxDxHxW", "CxHxW" or "CxW".
+std::string dims_text(int spatial_count);
 
 }  // namespace orthant::data::arrays

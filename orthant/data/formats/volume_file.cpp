@@ -16,9 +16,7 @@ constexpr const char* dataset_name = "prediction";
 /// The extents d, h, w, c of a shape, without the dims that the file leaves out.
 std::vector<std::int64_t> file_numbers(const tensor::Shape& shape, const VolumeExtents& extents) {
   std::vector<std::int64_t> numbers;
-  if (extents.spatial_count == 3) numbers.push_back(shape.d);
-  numbers.push_back(shape.h);
-  numbers.push_back(shape.w);
+  for (const tensor::Dim dim : tensor::named_dims(extents.spatial_count)) numbers.push_back(shape[dim]);
   if (extents.has_channels) numbers.push_back(shape.c);
   return numbers;
 }

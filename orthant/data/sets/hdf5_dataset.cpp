@@ -42,7 +42,7 @@ bool channels_first(const arrays::Axes& axes) {
 [[noreturn]] void fail_shape(const std::string& name, const formats::Hdf5Array& array,
                              const arrays::AxesWanted& wanted) {
   fail(Exit::bad_data, "'{}' has shape {}, but the network wants {} ({}), channels first or last", name,
-       formats::extents_text(array.extents), to_text(wanted), wanted.spatial_count == 3 ? "CxDxHxW" : "CxHxW");
+       formats::extents_text(array.extents), to_text(wanted), arrays::dims_text(wanted.spatial_count));
 }
 
 arrays::Axes input_axes(const std::string& name, const formats::Hdf5Array& array, const arrays::AxesWanted& wanted,

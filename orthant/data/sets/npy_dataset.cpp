@@ -21,9 +21,7 @@ std::vector<std::int64_t> file_extents(const tensor::Shape& shape, int spatial_c
                                        std::int64_t samples) {
   std::vector<std::int64_t> extents{samples};
   if (channels) extents.push_back(shape.c);
-  if (spatial_count == 3) extents.push_back(shape.d);
-  extents.push_back(shape.h);
-  extents.push_back(shape.w);
+  for (const tensor::Dim dim : tensor::named_dims(spatial_count)) extents.push_back(shape[dim]);
   return extents;
 }
 

@@ -26,6 +26,11 @@ void copy_line(const CopyLine& args, std::int64_t pixels, std::int64_t channels)
         const auto sum = hn::MulAdd(hn::LoadU(d, src + i), hn::Set(d, args.factor), hn::LoadU(d, dst + i));
         hn::StoreU(sum, d, dst + i);
       });
+    } else if (args.offset != 0) {
+      for_lanes(channels, [&](auto d, std::int64_t i) HWY_ATTR {
+        const auto sum = hn::MulAdd(hn::LoadU(d, src + i), hn::Set(d, args.factor), hn::Set(d, args.offset));
+        hn::StoreU(sum, d, dst + i);
+      });
     } else {
       for_lanes(channels, [&](auto d, std::int64_t i) HWY_ATTR {
         hn::StoreU(hn::Mul(hn::LoadU(d, src + i), hn::Set(d, args.factor)), d, dst + i);
@@ -69,6 +74,7 @@ class LineCopy final : public Primitive {
     run_team(team_, [&](int thread, int team) {
       lines_.visit_part(thread, team, rows_per_call, [&](const Line& line) {
         const CopyLine args{.factor = static_cast<float>(task_.factor),
+                            .offset = static_cast<float>(task_.offset),
                             .accumulate = task_.accumulate,
                             .src = src + line.offsets[0],
                             .dst = dst + line.offsets[1],

@@ -7,9 +7,9 @@ namespace orthant::kernels::elementwise {
 /// A copy between layouts whose channels are contiguous on one side only, or on none.
 std::unique_ptr<Primitive> make_permuting_copy(const model::CopyTask& task, int threads);
 
-/// dst = factor * src, or dst += factor * src, on a line of pixels.
+/// dst = factor * src + offset, or dst += factor * src, on a line of pixels.
 struct CopyLine {
-  float factor;
+  float factor, offset;
   bool accumulate;
   const float* src;
   float* dst;

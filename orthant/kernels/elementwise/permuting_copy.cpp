@@ -91,7 +91,8 @@ class PermutingCopy final : public Primitive {
         const float* from = src + r * rows_.src_stride;
         float* to = dst + r * rows_.dst_stride;
         for (std::int64_t c = column; c < end; ++c) {
-          const float value = static_cast<float>(task_.factor) * from[c * columns_.src_stride];
+          float value = static_cast<float>(task_.factor) * from[c * columns_.src_stride];
+          if (task_.offset != 0) value += static_cast<float>(task_.offset);
           float& item = to[c * columns_.dst_stride];
           item = task_.accumulate ? item + value : value;
         }

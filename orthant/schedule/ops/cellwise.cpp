@@ -65,7 +65,7 @@ NodeValue forward(Lowering& lowering, const Unit& unit, const model::Scale& op) 
   const Tensor x = lowering.fetch(unit);
   const NodeValue y = lowering.add_dst(unit);
   if (y.own.empty()) return y;
-  const model::CopyTask task{.factor = op.factor, .src = x.all.layout, .dst = y.own.layout};
+  const model::CopyTask task{.factor = op.factor, .offset = op.offset, .src = x.all.layout, .dst = y.own.layout};
   lowering.emitter().emit(unit.main, "forward", task, {x.all.buffer, y.own.buffer});
   return y;
 }

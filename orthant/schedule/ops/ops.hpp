@@ -17,8 +17,10 @@ void backward(Lowering& lowering, const Unit& unit, const model::Dense& op);
 // pool.cpp
 NodeValue forward(Lowering& lowering, const Unit& unit, const model::Pool& op);
 NodeValue forward(Lowering& lowering, const Unit& unit, const model::GlobalAveragePool& op);
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::GlobalMaxPool& op);
 void backward(Lowering& lowering, const Unit& unit, const model::Pool& op);
 void backward(Lowering& lowering, const Unit& unit, const model::GlobalAveragePool& op);
+void backward(Lowering& lowering, const Unit& unit, const model::GlobalMaxPool& op);
 
 // norm.cpp
 NodeValue forward(Lowering& lowering, const Unit& unit, const model::BatchNorm& op);
@@ -41,6 +43,12 @@ NodeValue forward(Lowering& lowering, const Unit& unit, const model::Pad& op);
 void backward(Lowering& lowering, const Unit& unit, const model::Resize& op);
 void backward(Lowering& lowering, const Unit& unit, const model::Slice& op);
 void backward(Lowering& lowering, const Unit& unit, const model::Pad& op);
+
+// shuffle.cpp
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::ChannelShuffle& op);
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::PixelShuffle& op);
+void backward(Lowering& lowering, const Unit& unit, const model::ChannelShuffle& op);
+void backward(Lowering& lowering, const Unit& unit, const model::PixelShuffle& op);
 
 // cellwise.cpp
 NodeValue forward(Lowering& lowering, const Unit& unit, const model::Activation& op);

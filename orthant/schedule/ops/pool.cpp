@@ -19,6 +19,19 @@ struct Slabs {
   std::vector<Box> edges{};  ///< some may be empty
 };
 
+/// True if whoever owns dst has all cells.
+bool pools_alone(const Lowering& lowering, const Unit& unit) {
+  return tensor::is_local(Analysis::partial_sums(lowering.geometry(), unit.main));
+}
+
+/// The place of this rank's maxima among those of all parts.
+Box own_peaks(Lowering& lowering, const Unit& unit) {
+  if (!pools_alone(lowering, unit)) return lowering.peaks_route(unit.main).owned;
+  Box box = lowering.share(unit.main).computed;
+  box.hi.w = box.lo.w + model::peak_numbers;
+  return box;
+}
+
 /// This rank's share of the means over all space: a window as large as that, of which it has some cells.
 model::PoolTask share_task(const Lowering& lowering, const Unit& unit, model::Pass pass, const tensor::Layout& src,
                            const tensor::Layout& dst) {
@@ -123,6 +136,33 @@ NodeValue forward(Lowering& lowering, const Unit& unit, const model::GlobalAvera
   return y;
 }
 
+/// Every rank finds the maxima of the cells that it has, and those who own dst the largest of them.
+NodeValue forward(Lowering& lowering, const Unit& unit, const model::GlobalMaxPool& /*op*/) {
+  const Tensor x = lowering.source(unit) = lowering.fetch(unit);
+  const NodeValue y = lowering.add_dst(unit);
+  const std::string& name = lowering.node(unit.main).name;
+  Emitter& emitter = lowering.emitter();
+  Value own;
+  if (!x.empty()) {
+    own = emitter.add_tensor(name + ".peaks", own_peaks(lowering, unit));
+    emitter.emit(unit.main, "forward",
+                 model::PeaksTask{.global_src = tensor::spatial(lowering.node(unit.srcs[0]).shape),
+                                  .first_src = tensor::spatial(x.all.box.lo),
+                                  .src = x.all.layout,
+                                  .dst = own.layout},
+                 {x.all.buffer, own.buffer});
+  }
+  lowering.extra(unit) = own.buffer;
+  Tensor& all = lowering.gate(unit) =
+      pools_alone(lowering, unit)
+          ? as_tensor(own)
+          : lowering.exchanges().collect(name + ".peaks.all", Kind::redistribution, own, lowering.peaks_route(unit.main));
+  if (!y.own.empty())
+    emitter.emit(unit.main, "highest", model::HighestPeakTask{.src = all.all.layout, .dst = y.own.layout},
+                 {all.all.buffer, y.own.buffer});
+  return y;
+}
+
 /// Where only this pooling reads an activation's result, its gradient goes through the activation in the same
 /// pass and is written over that result: over that of others' cells in the halo, too, before it returns to them.
 /// Normalisations take their gradient through the activation themselves.
@@ -160,6 +200,46 @@ void backward(Lowering& lowering, const Unit& unit, const model::GlobalAveragePo
     const model::PoolTask task =
         share_task(lowering, unit, model::Pass::backward_data, diff_x.all.layout, diff.all.layout);
     lowering.emitter().emit(unit.main, "backward_data", task, {diff.all.buffer, -1, -1, diff_x.all.buffer});
+  }
+  lowering.pass_back(unit, 0, diff_x);
+}
+
+/// The gradient goes to the part that has the maximum, and there to its cell.
+void backward(Lowering& lowering, const Unit& unit, const model::GlobalMaxPool& /*op*/) {
+  const Value diff = lowering.take_gradient(unit.out);
+  const std::string name = lowering.node(unit.main).name + ".gradient.peaks";
+  Emitter& emitter = lowering.emitter();
+  const Tensor& all = lowering.gate(unit);
+  Tensor diff_all;
+  if (!diff.empty()) {
+    diff_all = emitter.add_tensor(name, std::vector<Box>{all.all.box});
+    emitter.emit(unit.main, "backward_highest",
+                 model::HighestPeakTask{.pass = model::Pass::backward_data,
+                                        .src = all.all.layout,
+                                        .dst = diff.layout,
+                                        .diff_src = diff_all.all.layout},
+                 {diff.buffer, all.all.buffer, diff_all.all.buffer});
+  }
+  Value diff_own = diff_all.all;
+  if (!pools_alone(lowering, unit)) {
+    Returning back = lowering.exchanges().give_back(name, Kind::redistribution, diff_all,
+                                                    lowering.peaks_route(unit.main));
+    lowering.exchanges().finish(std::move(back.pending));
+    diff_own = back.own;
+  }
+  Tensor diff_x;
+  if (!lowering.source(unit).empty()) {
+    diff_x = lowering.add_diff_src(unit);
+    Value peaks{.buffer = lowering.extra(unit), .box = own_peaks(lowering, unit), .layout = {}};
+    peaks.layout = tensor::channels_last(tensor::extents_of(peaks.box));
+    emitter.emit(unit.main, "backward_data",
+                 model::PeaksTask{.pass = model::Pass::backward_data,
+                                  .global_src = tensor::spatial(lowering.node(unit.srcs[0]).shape),
+                                  .first_src = tensor::spatial(lowering.source(unit).all.box.lo),
+                                  .src = diff_x.all.layout,
+                                  .dst = peaks.layout,
+                                  .diff_dst = diff_own.layout},
+                 {diff_own.buffer, peaks.buffer, diff_x.all.buffer});
   }
   lowering.pass_back(unit, 0, diff_x);
 }
