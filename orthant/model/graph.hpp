@@ -60,7 +60,7 @@ struct Node {
   std::string name;  ///< unique; PyTorch's module path, so "<name>.weight" is the parameter's name
   Op op;
   std::vector<int> srcs;
-  tensor::Shape shape;  ///< global shape of dst, n included
+  tensor::Shape shape;           ///< global shape of dst, n included
   std::vector<Stored> stored{};  ///< of those of its parameters that a file has otherwise, or starts
 };
 

@@ -134,7 +134,8 @@ std::string parameter_name(const Constant& constant) {
 
 std::vector<double> numbers_of(const Constant& constant) {
   const std::int64_t count = item_count(constant.extents);
-  if (count > most_folded_items || (constant.tensor != nullptr && item_count(constant.tensor->extents) > most_folded_items)) {
+  if (count > most_folded_items ||
+      (constant.tensor != nullptr && item_count(constant.tensor->extents) > most_folded_items)) {
     fail(Exit::bad_data, "a constant of {} items is computed with; at most {} are supported", count, most_folded_items);
   }
   if (constant.numbers != nullptr) return *constant.numbers;
@@ -204,7 +205,8 @@ Extents reshape_target(const Extents& extents, const Extents& target, bool allow
   std::int64_t rest = 1;
   for (std::size_t i = 0; i < result.size(); ++i) {
     if (result[i] == 0 && !allow_zero) {
-      if (i >= extents.size()) fail(Exit::bad_data, "a reshape copies dim {} of a source of {} dims", i, extents.size());
+      if (i >= extents.size())
+        fail(Exit::bad_data, "a reshape copies dim {} of a source of {} dims", i, extents.size());
       result[i] = extents[i];
     }
     if (result[i] == -1 && open < 0) {

@@ -55,9 +55,7 @@ class Reader {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const {
-    fail(Exit::bad_data, "'{}': {}", file_.path(), why);
-  }
+  [[noreturn]] void refuse(const std::string& why) const { fail(Exit::bad_data, "'{}': {}", file_.path(), why); }
   [[noreturn]] void refuse_cut() const {
     fail(Exit::bad_data, "'{}' is no ONNX file, or damaged near byte {}; export it again", file_.path(),
          in_.CurrentPosition());
