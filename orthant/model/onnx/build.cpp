@@ -122,7 +122,7 @@ class Builder {
         fail(Exit::bad_data, "its weights are computed from parameter '{}'; only parameters themselves are supported",
              printable(constant.computed_from));
       if (is_parameter(constant) && whole) {
-        stored.name = constant.tensor->name;
+        stored.name = name_of(constant);
         stored.extents = constant.tensor->extents;
         stored.view = constant.extents;
         stored.strides = constant.strides;
@@ -132,6 +132,7 @@ class Builder {
                printable(stored.name));
       } else {
         stored.name = names_.last() + Names::suffix(binding.role);
+        while (!taken_.insert(stored.name).second) stored.name += "_";
         stored.extents = constant.extents;
         stored.view = {count};
         stored.strides = {1};

@@ -146,8 +146,8 @@ Value Importer::with_channels(const std::string& op, const View& source, const C
   }
   if (op == "Div" || op == "Sub") {
     if (parameter)
-      remarks_.push_back(fmt::format("'{}' is a constant here and is not trained: it is subtracted or divided by",
-                                     constant.tensor->name));
+      remarks_.push_back(
+          fmt::format("'{}' is a constant here and is not trained: it is subtracted or divided by", name_of(constant)));
     if (op == "Div")
       return result(put(Op(Affine{.bias = false, .trainable = false}), {source.item},
                         {{Parameter::Role::norm_weight, inverse(constant), false}}));
@@ -182,7 +182,7 @@ Value Importer::with_channels(const std::string& op, const View& source, const C
     fail(Exit::bad_data,
          "parameter '{}' is added to something else than a convolution, a dense layer or a normalisation; give the "
          "layer before it a bias",
-         constant.tensor->name);
+         name_of(constant));
   return result(
       put(Op(Affine{.bias = true, .trainable = false}), {source.item},
           {{Parameter::Role::norm_weight, ones(channels), false}, {Parameter::Role::norm_bias, constant, false}}));

@@ -25,6 +25,7 @@ const Constant& input(const Inputs& inputs, std::size_t index) {
 bool given(const Inputs& inputs, std::size_t index) { return index < inputs.size() && inputs[index] != nullptr; }
 
 void check_size(const Extents& extents) {
+  if (extents.size() > most_dims) fail(Exit::bad_data, "a tensor of {} dims", extents.size());
   const std::int64_t count = item_count(extents);
   if (count > most_folded_items)
     fail(Exit::bad_data, "a constant of {} items is computed; at most {} are supported", count, most_folded_items);
@@ -454,6 +455,7 @@ Extents squeezed(const Extents& extents, const std::optional<Extents>& axes) {
 
 Extents unsqueezed(const Extents& extents, const Extents& axes) {
   const std::size_t rank = extents.size() + axes.size();
+  if (rank > most_dims) fail(Exit::bad_data, "a tensor of {} dims", rank);
   std::vector<bool> one(rank, false);
   for (const std::int64_t axis : axes) one[static_cast<std::size_t>(dim_of(axis, rank))] = true;
   if (static_cast<std::size_t>(std::count(one.begin(), one.end(), true)) != axes.size())

@@ -100,11 +100,22 @@ void Importer::run_node(const OpNode& node, Scope& scope, int depth) {
     if (node.outputs[i].empty()) continue;
     Value value =
         i < made.size() ? std::move(made[i]) : unsupported(node, arguments, "its further outputs are not supported");
+    name_copy(node, node.outputs[i], value);
     folded_items_ += numbers_in(value);
     if (folded_items_ > most_folded_in_all)
       fail(Exit::bad_data, "'{}': it computes more than {} constant items", file_.path, most_folded_in_all);
     scope.values.insert_or_assign(node.outputs[i], std::move(value));
   }
+}
+
+/// Exporters of evaluation forms keep equal parameters once and copy them to their names.
+void Importer::name_copy(const OpNode& node, const std::string& name, Value& value) {
+  auto* constant = std::get_if<Constant>(&value);
+  if (node.op != "Identity" || constant == nullptr || constant->tensor == nullptr || constant->is_node) return;
+  if (is_made_up(name)) return;
+  const auto trains = [](const OpNode& one) { return integer_of(one, "training_mode", 0) != 0; };
+  if (std::any_of(file_.graph.nodes.begin(), file_.graph.nodes.end(), trains)) return;
+  constant->alias = name;
 }
 
 /// The branch that a constant condition takes.

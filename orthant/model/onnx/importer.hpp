@@ -46,6 +46,7 @@ class Importer {
 
   void run_nodes(const std::vector<OpNode>& nodes, Scope& scope, int depth);
   void run_node(const OpNode& node, Scope& scope, int depth);
+  void name_copy(const OpNode& node, const std::string& name, Value& value);
   void run_if(const OpNode& node, Scope& scope, int depth);
   void run_function(const OpNode& node, const Function& function, Scope& scope, int depth);
   std::vector<Value> results(const OpNode& node, const Arguments& arguments);

@@ -61,8 +61,7 @@ const char* Names::suffix(Parameter::Role role) {
 std::string Names::of(const Item& item) {
   std::string name;
   for (const Binding& binding : item.bindings) {
-    if (is_parameter(binding.constant) && name.empty())
-      name = without(binding.constant.tensor->name, suffix(binding.role));
+    if (is_parameter(binding.constant) && name.empty()) name = without(name_of(binding.constant), suffix(binding.role));
   }
   if (name.empty()) name = module_path(item.node);
   if (name.empty()) name = item.onnx_op;

@@ -16,6 +16,9 @@ using Role = Parameter::Role;
 
 namespace {
 
+/// Tensors of a stack that is added up.
+constexpr std::int64_t most_parts = 64;
+
 /// True if it is nobody's parameter and all of it is `number`.
 bool is_plain(const Constant& constant, double number) {
   return parameter_name(constant).empty() && single_number(constant) == number;
@@ -200,6 +203,8 @@ Value Importer::reduce(const OpNode& node, const Arguments& arguments) {
   } else if (atoms.size() == 1 && atoms.front().axis == Dim::c &&
              atoms.front().step * atoms.front().extent == whole.c && (mean || sum)) {
     const Atom& stack = atoms.front();
+    if (stack.extent > most_parts)
+      fail(Exit::bad_data, "a stack of {} tensors; at most {} are supported", stack.extent, most_parts);
     std::vector<int> parts;
     for (std::int64_t i = 0; i < stack.extent; ++i) {
       const bool joined =

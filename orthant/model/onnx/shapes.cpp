@@ -101,6 +101,7 @@ Value Importer::gather(const OpNode& node, const Arguments& arguments) {
 }
 
 Value Importer::expand(const View& source, const Extents& target) {
+  if (target.size() > most_dims) fail(Exit::bad_data, "a tensor of {} dims", target.size());
   View raised = source;
   while (raised.dims.size() < target.size()) raised.dims.insert(raised.dims.begin(), Atoms{});
   Extents extents = extents_of(raised);

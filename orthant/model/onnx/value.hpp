@@ -19,6 +19,7 @@ struct Constant {
   Extents extents;
   std::shared_ptr<const std::vector<double>> numbers;  ///< in row-major order; null for a view
   const Tensor* tensor = nullptr;                      ///< of which it is a view; the importer's file holds it
+  std::string alias;                                   ///< its name, if it is not the tensor's
   bool is_node = false;     ///< the tensor is a node's attribute, so it is nobody's parameter
   std::int64_t offset = 0;  ///< of the first item in the tensor, in items
   Extents strides;
