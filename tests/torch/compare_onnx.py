@@ -105,7 +105,7 @@ def random_plan(orthant, folder, name, settings, shape):
     path = folder / "plan.json"
     for _ in range(60):
         path.write_text(json.dumps({"format": "orthant-plan", "version": 1, "ranks": 4, "nodes": nodes}))
-        done = subprocess.run([str(word) for word in step_command(orthant, folder, settings, "--plan", path)], capture_output=True, text=True)
+        done = subprocess.run([str(word) for word in step_command(orthant, folder, settings, "--plan", path, "--ranks", 4)], capture_output=True, text=True)
         if done.returncode == 0:
             return True
         refused = [node for node in nodes if f"{node['node']}:" in done.stderr or f"'{node['node']}'" in done.stderr]
