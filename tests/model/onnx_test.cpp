@@ -9,6 +9,7 @@
 #include "orthant/model/onnx/write.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -34,9 +35,8 @@ class OnnxFile : public testing::Test {
     std::ofstream(path(name), std::ios::binary) << bytes;
   }
 
-  const fs::path folder_ =
-      fs::temp_directory_path() /
-      ("orthant_onnx_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+  const fs::path folder_ = fs::temp_directory_path() / ("orthant_onnx_" + std::to_string(getpid()) +
+                                                        testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 std::string model_with(const std::string& graph) {
