@@ -40,7 +40,7 @@ struct Parameter {
   std::string name;  ///< PyTorch's: "<node>.weight", ".bias", ".running_mean", ".running_var"
   int node = 0;
   Role role = Role::weight;
-  std::vector<std::int64_t> extents;  ///< as PyTorch has them, e.g. O I D H W; 2-D networks without D
+  std::vector<std::int64_t> extents;  ///< as PyTorch has them, e.g. O I D H W; 2-D networks without D, 1-D without D H
   bool trainable = true;              ///< false for running statistics
 };
 
@@ -111,16 +111,6 @@ tensor::Shape infer_shape(const Op& op, const std::vector<tensor::Shape>& srcs);
 
 /// The shape of the target as the loss wants it: the output's, or n x 1 x d x h x w for labels.
 tensor::Shape target_shape(const Graph& graph);
-
-/// A tensor of numbers that belongs to a node.
-struct Parameter {
-  enum class Role { weight, bias, norm_weight, norm_bias, running_mean, running_var };
-  std::string name;  ///< PyTorch's: "<node>.weight", ".bias", ".running_mean", ".running_var"
-  int node = 0;
-  Role role = Role::weight;
-  std::vector<std::int64_t> extents;  ///< as PyTorch has them, e.g. O I D H W; 2-D networks without D, 1-D without D H
-  bool trainable = true;              ///< false for running statistics
-};
 
 /// Those of one node.
 std::vector<Parameter> node_parameters(const Graph& graph, int node);
