@@ -36,8 +36,6 @@ orthant_batch(comm affinity command hosts job_files lifeline machine reach socke
 orthant_batch(model graph infer init ops parameters pieces task traits work)
 orthant_batch(model fields input_shape network printable zoo)
 orthant_batch(model arguments signature stored)
-#orthant_batch(model onnx/build onnx/cellwise onnx/constant onnx/dense onnx/importer onnx/load onnx/moves onnx/names)
-#orthant_batch(model onnx/external onnx/items onnx/node_view onnx/norms onnx/patterns onnx/settings onnx/shapes onnx/view onnx/windows)
 orthant_batch(model document zoo/settings)
 orthant_batch(model yaml_ops yaml_read yaml_window yaml_write)
 orthant_batch(plan cut_choice distribution fit groups plan plan_json remarks)
@@ -82,7 +80,7 @@ orthant_batch(engine candidate_tables measuring measuring_time piece_run tune)
 orthant_batch(cli bench bench_halo bench_io bench_kernels bench_oracle bench_step oracle_cases step_times)
 orthant_batch(cli command_line data data_convert data_inspect data_make data_verify file_reports make_cosmology make_organs
   make_progress)
-orthant_batch(cli doctor evaluate evaluation_run file_progress infer inspect kernel_options models network_options
+orthant_batch(cli doctor evaluate evaluation_run export file_progress infer inspect kernel_options models network_options
   parallel step table train tune units)
 orthant_batch(cli auto_plan bench_schedule calibrate log_chart machine_profile plan_sweep)
 orthant_batch(cli measured_run plan plan_compare plan_remedies plan_report plan_timeline)

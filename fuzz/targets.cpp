@@ -7,6 +7,8 @@
 #include "orthant/data/formats/tfrecord.hpp"
 #include "orthant/data/tools/set_check.hpp"
 #include "orthant/microbatch/store.hpp"
+#include "orthant/model/init.hpp"
+#include "orthant/model/onnx/load.hpp"
 #include "orthant/model/yaml.hpp"
 #include "orthant/model/zoo.hpp"
 #include "orthant/oracle/profile.hpp"
@@ -90,6 +92,16 @@ void parse_tfrecord(const std::string& bytes) {
 
 void parse_checksums(const std::string& bytes) { data::tools::parse_checksums(bytes, ".checksums"); }
 
+void parse_onnx(const std::string& bytes) {
+  const MemoryFile memory(bytes);
+  const model::Graph graph = model::onnx::load(memory.path(), {});
+  for (const model::Parameter& parameter : model::parameters(graph)) {
+    if (model::count(parameter) > most_items) continue;
+    std::vector<float> items(static_cast<std::size_t>(model::count(parameter)));
+    model::initialise(graph, parameter, 1, items);
+  }
+}
+
 void parse_cache(const std::string& bytes) {
   const MemoryFile memory(bytes);
   const microbatch::Store store(memory.path(), "machine");
@@ -99,11 +111,12 @@ void parse_cache(const std::string& bytes) {
 }  // namespace
 
 std::span<const Target> targets() {
-  static const std::array<Target, 10> all{{{"cache", parse_cache},
+  static const std::array<Target, 11> all{{{"cache", parse_cache},
                                            {"checksums", parse_checksums},
                                            {"network", parse_network},
                                            {"nifti", parse_nifti},
                                            {"npy", parse_npy},
+                                           {"onnx", parse_onnx},
                                            {"plan", parse_plan},
                                            {"profile", parse_profile},
                                            {"run", parse_run},

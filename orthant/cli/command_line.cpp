@@ -93,6 +93,7 @@ void add_commands(CLI::App& app) {
   add_train(app);
   add_evaluate(app);
   add_infer(app);
+  add_export(app);
   add_step(app);
   add_bench(app);
   add_data(app);

@@ -10,6 +10,7 @@ void add_inspect(CLI::App& app);
 void add_train(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_infer(CLI::App& app);
+void add_export(CLI::App& app);
 void add_step(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_data(CLI::App& app);

@@ -65,6 +65,7 @@ void print_json(const Graph& graph, const GraphWork& work) {
                  {"forward_flops", work.forward_flops},
                  {"activation_bytes", work.activation_bytes},
                  {"loss", loss},
+                 {"remarks", graph.remarks},
                  {"layers", layers}};
   fmt::print("{}\n", all.dump(2));
 }
@@ -90,6 +91,7 @@ void print_table(const Graph& graph, const GraphWork& work) {
   const std::int64_t samples = graph.nodes.front().shape.n;
   fmt::print("{}\n", table.text());
   fmt::print("network       {}, mini-batch of {} sample{}\n", model::title_of(graph), samples, samples == 1 ? "" : "s");
+  for (const std::string& remark : graph.remarks) fmt::print("              {}\n", remark);
   fmt::print("parameters    {}\n", with_commas(work.parameters));
   fmt::print("convolutions  {} GFLOP (forward x 3)\n", gigaflops(work.conv_flops, 2));
   fmt::print("activations   {} (every layer's output once, float32)\n", bytes_text(work.activation_bytes));

@@ -110,6 +110,7 @@ void run_step(const StepArguments& arguments, comm::Comm& comm) {
       fmt::print("{}\n", result.dump(2));
     } else {
       if (graph.outputs.size() > 1) fmt::print("network {}\n", model::title_of(graph));
+      for (const std::string& remark : graph.remarks) fmt::print("network {}\n", remark);
       fmt::print("loss {:.9g}; written to {}\n", loss, arguments.dump);
     }
   }

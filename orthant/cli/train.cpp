@@ -60,6 +60,7 @@ void check_start(train::RunFile& run, const train::ResumeOptions& resume) {
 
 void print_start(const train::RunDescription& start) {
   fmt::print("network     {}, {} parameters\n", start.network, with_commas(start.parameters));
+  for (const std::string& remark : start.network_remarks) fmt::print("network     {}\n", remark);
   fmt::print("data        {} samples, {} steps\n", with_commas(start.samples), with_commas(start.steps));
   if (start.validation_samples > 0) {
     fmt::print("validation  {} samples, {} on rank 0\n", with_commas(start.validation_samples),

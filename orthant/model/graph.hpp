@@ -60,7 +60,7 @@ struct Node {
   std::string name;  ///< unique; PyTorch's module path, so "<name>.weight" is the parameter's name
   Op op;
   std::vector<int> srcs;
-  tensor::Shape shape;  ///< global shape of dst, n included
+  tensor::Shape shape;           ///< global shape of dst, n included
   std::vector<Stored> stored{};  ///< of those of its parameters that a file has otherwise, or starts
 };
 
@@ -70,11 +70,11 @@ struct Graph {
   int spatial_count = 3;  ///< 2: depth is 1 everywhere and files leave it out; 1: so is height
   std::vector<Node> nodes;
   Loss loss;
+  std::vector<std::string> remarks{};  ///< what its reader left out or chose, for the user
   /// Where a network has several outputs: their names. The last node is the one that was chosen, and layers that only
   /// others need are left out; these are their parameters.
   std::vector<std::string> outputs{};
   std::vector<std::string> left_out{};
-  std::vector<std::string> remarks{};  ///< what its reader left out or chose, for the user
 };
 
 /// The network's name, and which output was chosen if it has several: "net, output side of out, side".

@@ -67,7 +67,8 @@ Starts starts_of(const Op& op) {
 
 void initialise(const Graph& graph, const Parameter& parameter, std::uint64_t seed, std::span<float> file_order) {
   assert(static_cast<std::int64_t>(file_order.size()) == count(parameter));
-  if (const Stored* stored = stored_of(graph, parameter); stored != nullptr && stored->fill) return stored->fill(file_order);
+  if (const Stored* stored = stored_of(graph, parameter); stored != nullptr && stored->fill)
+    return stored->fill(file_order);
   const OpTraits traits = traits_of(graph.nodes[parameter.node].op);
   const std::uint64_t key = key_of(seed, parameter.name);
   switch (parameter.role) {

@@ -28,7 +28,8 @@ void walk(const Stored& stored, Visit visit) {
 
 const Stored* stored_of(const Graph& graph, const Parameter& parameter) {
   const std::vector<Stored>& all = graph.nodes[static_cast<std::size_t>(parameter.node)].stored;
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Stored& one) { return one.role == parameter.role; });
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Stored& one) { return one.role == parameter.role; });
   return found == all.end() ? nullptr : &*found;
 }
 
@@ -43,7 +44,6 @@ bool is_in_files(const Graph& graph, const Parameter& parameter) {
 }
 
 void from_stored(const Stored& stored, std::span<const float> file, std::span<float> items) {
-  assert(file.size() == items.size());
   walk(stored, [&](std::size_t item, std::size_t at) { items[item] = file[at]; });
 }
 

@@ -72,6 +72,7 @@ RunDescription describe(const Setup& setup, const engine::Session& session, cons
           .ranks = session.comm().size(),
           .threads = options.threads,
           .remarks = plan.ranks > 1 ? plan::remarks(plan, setup.graph) : std::vector<std::string>{},
+          .network_remarks = setup.graph.remarks,
           .notes = {},
           .directory = ""};
 }

@@ -48,6 +48,7 @@ struct RunDescription {
   std::int64_t validation_samples = 0, validation_bytes = 0;
   int ranks = 1, threads = 1;
   std::vector<std::string> remarks;  ///< on the plan
+  std::vector<std::string> network_remarks;
   std::vector<std::string> notes;    ///< on checkpoints
   std::string directory;
 };

@@ -12,6 +12,7 @@
 #include "orthant/train/speakers.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace orthant::train {
 namespace {
@@ -31,29 +32,6 @@ std::string list_text(const std::vector<std::string>& names) {
 bool is_counter(const std::string& name) { return name.ends_with("num_batches_tracked"); }
 
 /// Weights of layers that only other outputs need may be there.
-void check_names(const data::formats::SafetensorsFile& file, const schedule::Schedule& schedule,
-                 const model::Graph& graph) {
-  const std::string& network = graph.name;
-  std::vector<std::string> missing;
-  std::vector<std::string> extra;
-  for (const auto& entry : schedule.parameters) {
-    if (!model::is_in_files(graph, entry.parameter)) continue;
-    if (!file.tensors().contains(entry.parameter.name)) missing.push_back(entry.parameter.name);
-  }
-  for (const auto& tensor : file.tensors()) {
-    const std::string& name = tensor.first;
-    const bool known = std::any_of(schedule.parameters.begin(), schedule.parameters.end(),
-                                   [&](const auto& p) { return p.parameter.name == name; });
-    const bool left_out = std::find(graph.left_out.begin(), graph.left_out.end(), name) != graph.left_out.end();
-    if (!known && !left_out && !is_counter(name)) extra.push_back(name);
-  }
-  if (!missing.empty())
-    fail(Exit::bad_data, "'{}' lacks {} of {}: {}", file.path(), missing.size() == 1 ? "a tensor" : "tensors", network,
-         list_text(missing));
-  if (!extra.empty())
-    fail(Exit::bad_data, "'{}' has tensors that {} does not have: {}", file.path(), network, list_text(extra));
-}
-
 std::vector<std::int64_t> file_extents(const tensor::Shape& shape, int spatial_count) {
   if (tensor::volume(shape) == shape.n * shape.c) return {shape.n, shape.c};
   std::vector<std::int64_t> extents{shape.n, shape.c};
@@ -200,10 +178,39 @@ void save_parameters(const engine::Session& session, const std::string& path, Wa
 
 }  // namespace
 
+void check_weights(const data::formats::SafetensorsFile& file, const model::Graph& graph) {
+  const std::vector<model::Parameter> parameters = model::parameters(graph);
+  std::vector<std::string> missing;
+  std::vector<std::string> extra;
+  std::set<std::string> known(graph.left_out.begin(), graph.left_out.end());
+  for (const model::Parameter& parameter : parameters) {
+    if (!model::is_in_files(graph, parameter)) continue;
+    known.insert(parameter.name);
+    if (!file.tensors().contains(parameter.name)) missing.push_back(parameter.name);
+  }
+  for (const auto& tensor : file.tensors()) {
+    if (!known.contains(tensor.first) && !is_counter(tensor.first)) extra.push_back(tensor.first);
+  }
+  if (!missing.empty())
+    fail(Exit::bad_data, "'{}' lacks {} of {}: {}", file.path(), missing.size() == 1 ? "a tensor" : "tensors",
+         graph.name, list_text(missing));
+  if (!extra.empty())
+    fail(Exit::bad_data, "'{}' has tensors that {} does not have: {}", file.path(), graph.name, list_text(extra));
+  for (const model::Parameter& parameter : parameters) {
+    if (!model::is_in_files(graph, parameter)) continue;
+    const std::vector<std::int64_t>& extents = file.tensors().at(parameter.name).extents;
+    const std::vector<std::int64_t> wanted = model::file_extents(graph, parameter);
+    if (extents != wanted) {
+      fail(Exit::bad_data, "'{}': tensor '{}' has shape {}, but {} wants {}", file.path(), parameter.name,
+           data::formats::extents_text(extents), graph.name, data::formats::extents_text(wanted));
+    }
+  }
+}
+
 void load_weights(engine::Session& session, const std::string& path) {
   const model::Graph& graph = session.graph();
   const data::formats::SafetensorsFile file(path);
-  check_names(file, session.schedule(), graph);
+  check_weights(file, graph);
   std::vector<float> values;
   std::vector<float> stored_values;
   for (const auto& parameter : session.schedule().parameters) {
@@ -216,12 +223,6 @@ void load_weights(engine::Session& session, const std::string& path) {
       stored->fill(values);
       session.set_parameter(parameter, values);
       continue;
-    }
-    const std::vector<std::int64_t>& extents = file.tensors().at(name).extents;
-    const std::vector<std::int64_t> wanted = model::file_extents(graph, parameter.parameter);
-    if (extents != wanted) {
-      fail(Exit::bad_data, "'{}': tensor '{}' has shape {}, but {} wants {}", path, name,
-           data::formats::extents_text(extents), graph.name, data::formats::extents_text(wanted));
     }
     if (parameter.value < 0) continue;
     values.resize(items);

@@ -1,13 +1,16 @@
 #pragma once
 
+#include "orthant/data/formats/safetensors.hpp"
 #include "orthant/engine/session.hpp"
 
 #include <string>
 
 namespace orthant::train {
 
-/// Reads every parameter from a safetensors file with PyTorch's names and shapes. Throws Error naming the tensors that
-/// are missing, superfluous or of another shape; "num_batches_tracked" is ignored.
+/// Throws Error naming tensors that are missing, superfluous or of another shape; "num_batches_tracked" is ignored.
+void check_weights(const data::formats::SafetensorsFile& file, const model::Graph& graph);
+
+/// Reads every parameter from a safetensors file with PyTorch's names and shapes, which are checked first.
 void load_weights(engine::Session& session, const std::string& path);
 
 /// Collective. Rank 0 writes every parameter, in PyTorch's layout. Throws CollectiveError (87), and leaves an earlier

@@ -20,7 +20,7 @@ def lines_with(pattern, *suffixes):
     """ "file:line: text" of every line that the pattern matches. This file names what it looks for, so it is left out."""
     found = []
     for path in tree.files(*suffixes):
-        if path.suffix in (".png", ".npy", ".safetensors") or path.name == "sources_test.py" or "corpus" in path.parts:
+        if path.suffix in (".png", ".npy", ".onnx", ".safetensors") or path.name == "sources_test.py" or "corpus" in path.parts:
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if pattern.search(line):
@@ -82,7 +82,7 @@ class Sources(unittest.TestCase):
         hosts = {}
         for path in tree.files():
             # Files of the corpus are anything but text.
-            if path.suffix not in (".png", ".npy", ".safetensors") and path.name != "sources_test.py" and "corpus" not in path.parts:
+            if path.suffix not in (".png", ".npy", ".onnx", ".safetensors") and path.name != "sources_test.py" and "corpus" not in path.parts:
                 for host in re.findall(r"https?://([\w.-]+)", path.read_text()):
                     hosts.setdefault(host, str(tree.relative(path)))
         self.assertEqual({host: path for host, path in hosts.items() if host not in HOSTS}, {})

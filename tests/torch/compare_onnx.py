@@ -5,14 +5,16 @@ The judge is PyTorch in double, as in compare_step.py, on one rank and on four.
 
 import argparse
 import copy
+import json
 import pathlib
+import random
+import subprocess
 import sys
 import tempfile
 import warnings
 
 import numpy
 import torch
-from torch.nn import functional as F
 
 import draw
 import network_file
@@ -47,13 +49,14 @@ def export(model, x, path, training=True, opset=16, output=None, dynamic=False):
                           input_names=["input"], output_names=names, dynamic_axes=axes)
 
 
-def step(orthant, folder, settings, *options):
-    command = [orthant, "step", folder / "net.onnx", "--threads", 1, "--algorithm", "rule", "--input", folder / "input.npy", "--target",
-               folder / "target.npy", "--dump", folder / "dump", "--input-gradient"]
-    for setting in settings:
-        command += ["--set", setting]
-    program.run([*command, *options])
-    import json
+def step_command(orthant, folder, settings, *options):
+    files = ["--input", folder / "input.npy", "--target", folder / "target.npy", "--dump", folder / "dump"]
+    words = [word for setting in settings for word in ("--set", setting)]
+    return [orthant, "step", folder / "net.onnx", "--threads", 1, "--algorithm", "rule", "--input-gradient", *files, *words, *options]
+
+
+def results(folder):
+    """What `step` left: loss, output and gradients by name."""
     loss = json.loads((folder / "dump/result.json").read_text())["loss"]
     output = read_safetensors(folder / "dump/outputs.safetensors")["output"]
     return {"loss": loss, "output": output, **read_safetensors(folder / "dump/gradients.safetensors")}
@@ -83,41 +86,75 @@ def prepare(name, folder, **options):
 
 
 def grids(shape):
-    yield "1", []
-    space = {3: "w4", 4: "h2w2", 5: "d2h2"}[len(shape)]
-    for grid in (space, "n2f2"):
-        yield grid, ["--ranks", 4, "--grid", grid]
+    """Three ways to cut over four ranks: space, samples and filters, and layer by layer at random."""
+    return {3: "w4", 4: "h2w2", 5: "d2h2"}[len(shape)], "n2f2", "random"
+
+
+def random_plan(orthant, folder, name, settings, shape):
+    """A plan file with a grid of its own for every layer. What does not suit a layer is not cut."""
+    words = [word for setting in settings for word in ("--set", setting)]
+    layers = json.loads(program.run([orthant, "inspect", folder / "net.onnx", *words, "--json"]))["layers"]
+    generator = random.Random(name)
+    nodes = []
+    for layer in layers:
+        extents = dict(zip("c" + "dhw"[5 - len(shape):], layer["shape"]))
+        grid = {"n": 2} if generator.random() < 0.5 else {}
+        dim = generator.choice([dim for dim, extent in extents.items() if extent >= 8 and dim != "c" or extent % 4 == 0 and dim == "c"] or ["n"])
+        grid[dim] = 2
+        nodes.append({"node": layer["name"], "grid": grid, "first_rank": generator.choice((0, 0, 2)) if len(grid) == 1 else 0})
+    path = folder / "plan.json"
+    for _ in range(60):
+        path.write_text(json.dumps({"format": "orthant-plan", "version": 1, "ranks": 4, "nodes": nodes}))
+        done = subprocess.run([str(word) for word in step_command(orthant, folder, settings, "--plan", path, "--ranks", 4)], capture_output=True, text=True)
+        if done.returncode == 0:
+            return True
+        refused = [node for node in nodes if f"{node['node']}:" in done.stderr or f"'{node['node']}'" in done.stderr]
+        if done.returncode not in (65, 71) or not refused:
+            raise SystemExit(f"random plan of {name}: {done.stderr}")
+        refused[-1].update(grid={}, first_rank=0)
+    raise SystemExit(f"no random plan of {name}")
+
+
+def compare(name, orthant, folder, plans):
+    """Lines of what was seen, and how many things are wrong."""
+    settings, judge, peer = prepare(name, folder)
+    shape, wrong = NETWORKS[name][1], 0
+    for grid in plans:
+        if grid == "random":
+            random_plan(orthant, folder, name, settings, shape)
+        else:
+            program.run(step_command(orthant, folder, settings, *(["--grid", grid, "--ranks", 4] if grid != "1" else [])))
+        ours = results(folder)
+        # A buffer that the file cannot tell from a parameter.
+        ours.pop("mean", None)
+        worst, worst_peer, problems = compare_tensors(ours, judge, peer)
+        print(f"{'WRONG' if problems else 'ok':5} {name:24} {grid:6} worst {worst[0]:.1e} {worst[1]:30} PyTorch {worst_peer:.1e}", flush=True)
+        print(*(f"      {problem}\n" for problem in sorted(problems)[:12]), sep="", end="", flush=True)
+        wrong += len(problems)
+    return wrong
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--orthant", required=True, help="the program")
     parser.add_argument("--only", default="", help="networks whose name holds this text")
-    parser.add_argument("--ranks", type=int, default=4, help="1: only one rank")
+    parser.add_argument("--plans", choices=("one", "some", "all"), default="some", help="one rank only; and one cut; and all cuts")
     args = parser.parse_args()
     torch.set_num_threads(2)
     wrong = 0
-    for name, (_, shape, *_) in NETWORKS.items():
+    for i, (name, (_, shape, *_)) in enumerate(NETWORKS.items()):
         if args.only not in name:
             continue
+        cuts = grids(shape)
+        plans = {"one": (), "some": (cuts[i % len(cuts)],), "all": cuts}[args.plans]
         with tempfile.TemporaryDirectory() as directory:
-            folder = pathlib.Path(directory)
             try:
-                settings, judge, peer = prepare(name, folder)
-                for grid, options in grids(shape):
-                    if args.ranks == 1 and grid != "1":
-                        continue
-                    ours = step(args.orthant, folder, settings, *options)
-                    if "mean" in ours and "mean" not in judge:
-                        ours.pop("mean")
-                    worst, worst_peer, problems = compare_tensors(ours, judge, peer)
-                    print(f"{'WRONG' if problems else 'ok':5} {name:24} {grid:5} worst {worst[0]:.1e} {worst[1]:30} PyTorch {worst_peer:.1e}", flush=True)
-                    print(*(f"      {problem}\n" for problem in sorted(problems)[:12]), sep="", end="", flush=True)
-                    wrong += len(problems)
+                wrong += compare(name, args.orthant, pathlib.Path(directory), ("1", *plans))
             except SystemExit as error:
                 wrong += 1
                 print(f"WRONG {name}: {str(error)[-1500:]}", flush=True)
     sys.exit(1 if wrong else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

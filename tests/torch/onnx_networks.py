@@ -246,7 +246,7 @@ class CosmoFlow(nn.Module):
     def __init__(self):
         super().__init__()
         widths = (8, 16, 24)
-        self.convs = nn.ModuleList(nn.Conv3d(i, o, 3, padding="same", bias=False) for i, o in zip((4, *widths), widths))
+        self.convs = nn.ModuleList(nn.Conv3d(i, o, 3, padding=1, bias=False) for i, o in zip((4, *widths), widths))
         self.norms = nn.ModuleList(nn.BatchNorm3d(width) for width in widths)
         self.fc1, self.fc2, self.fc3 = nn.Linear(24 * 8, 32), nn.Linear(32, 16), nn.Linear(16, 4)
 

@@ -4,6 +4,7 @@
 #include "orthant/base/format.hpp"
 #include "orthant/model/onnx/names.hpp"
 #include "orthant/model/printable.hpp"
+#include "orthant/model/stored.hpp"
 
 #include <algorithm>
 #include <map>
@@ -46,7 +47,11 @@ std::string place_of(const Item& item) {
 class Builder {
  public:
   Builder(const ModelFile& file, const Importer& importer, const Wanted& wanted)
-      : file_(file), importer_(importer), wanted_(wanted), builder_(wanted.name, wanted.spatial_count, wanted.sample), place_(importer.items().size(), 0) {}
+      : file_(file),
+        importer_(importer),
+        wanted_(wanted),
+        builder_(wanted.name, wanted.spatial_count, wanted.sample),
+        place_(importer.items().size(), 0) {}
 
   Graph graph() {
     const std::vector<Item>& items = importer_.items();
@@ -82,7 +87,8 @@ class Builder {
     for (const int src : item.srcs) srcs.push_back(place_[static_cast<std::size_t>(src)]);
     try {
       const auto* symbol = std::get_if<Symbol>(&item.op);
-      place_[index] = symbol != nullptr ? add_symbol(*symbol, item, srcs) : builder_.add(names_.of(item), std::get<Op>(item.op), srcs);
+      place_[index] = symbol != nullptr ? add_symbol(*symbol, item, srcs)
+                                        : builder_.add(names_.of(item), std::get<Op>(item.op), srcs);
       bind(place_[index], item);
     } catch (const base::Error& error) {
       if (error.code() != Exit::bad_data) throw;
@@ -94,20 +100,11 @@ class Builder {
 
   int add_symbol(const Symbol& symbol, const Item& item, const std::vector<int>& srcs) {
     const std::string name = names_.of(item);
-    if (symbol.op == "add") {
-      const int node = builder_.add(name, Affine{.bias = true, .trainable = false, .weight_value = 1, .bias_value = symbol.number}, srcs);
-      const auto keep = [&](Role role, const char* suffix, double value) {
-        const std::int64_t channels = builder_.shape(node).c;
-        stored_[node].push_back({.role = role, .name = name + suffix, .extents = {channels}, .view = {channels}, .strides = {1}, .constant = true,
-                                 .fill = [value](std::span<float> into) { std::fill(into.begin(), into.end(), static_cast<float>(value)); }});
-      };
-      keep(Role::norm_weight, ".weight", 1);
-      keep(Role::norm_bias, ".bias", symbol.number);
-      return node;
-    }
+    if (symbol.op == "add") return builder_.add(name, Scale{.factor = 1, .offset = symbol.number}, srcs);
     const auto spread = [&](int src, const char* suffix) {
       if (tensor::spatial(builder_.shape(src)) == tensor::spatial(item.shape)) return src;
-      return builder_.add(name + suffix, Resize{.mode = ResizeMode::nearest, .size = tensor::spatial(item.shape)}, {src});
+      return builder_.add(name + suffix, Resize{.mode = ResizeMode::nearest, .size = tensor::spatial(item.shape)},
+                          {src});
     };
     const int from = spread(srcs[0], ".cells");
     const int minus = builder_.add(name + ".minus", Scale{.factor = -1}, {srcs[1]});
@@ -119,18 +116,23 @@ class Builder {
       Stored stored{.role = binding.role, .name = {}, .extents = {}, .view = {}, .strides = {}};
       const Constant& constant = binding.constant;
       const std::int64_t count = item_count(constant.extents);
-      const bool whole = constant.tensor != nullptr && constant.offset == 0 && item_count(constant.tensor->extents) == count;
+      const bool whole =
+          constant.tensor != nullptr && constant.offset == 0 && item_count(constant.tensor->extents) == count;
       if (!constant.computed_from.empty())
-        fail(Exit::bad_data, "its weights are computed from parameter '{}'; only parameters themselves are supported", printable(constant.computed_from));
+        fail(Exit::bad_data, "its weights are computed from parameter '{}'; only parameters themselves are supported",
+             printable(constant.computed_from));
       if (is_parameter(constant) && whole) {
-        stored.name = constant.tensor->name;
+        stored.name = name_of(constant);
         stored.extents = constant.tensor->extents;
         stored.view = constant.extents;
         stored.strides = constant.strides;
         if (!taken_.insert(stored.name).second)
-          fail(Exit::bad_data, "parameter '{}' is used by two layers; shared weights are not supported, give each layer its own", printable(stored.name));
+          fail(Exit::bad_data,
+               "parameter '{}' is used by two layers; shared weights are not supported, give each layer its own",
+               printable(stored.name));
       } else {
         stored.name = names_.last() + Names::suffix(binding.role);
+        while (!taken_.insert(stored.name).second) stored.name += "_";
         stored.extents = constant.extents;
         stored.view = {count};
         stored.strides = {1};
@@ -145,7 +147,8 @@ class Builder {
   static std::function<void(std::span<float>)> reader(const Constant& constant) {
     if (constant.numbers != nullptr) {
       return [numbers = constant.numbers](std::span<float> into) {
-        std::transform(numbers->begin(), numbers->end(), into.begin(), [](double one) { return static_cast<float>(one); });
+        std::transform(numbers->begin(), numbers->end(), into.begin(),
+                       [](double one) { return static_cast<float>(one); });
       };
     }
     const auto tensor = std::make_shared<const Tensor>(*constant.tensor);
@@ -157,22 +160,9 @@ class Builder {
     for (std::size_t i = 0; i < constant.extents.size(); ++i) last += (constant.extents[i] - 1) * constant.strides[i];
     std::vector<float> items(static_cast<std::size_t>(last - constant.offset + 1));
     read_items(tensor, constant.offset, items);
-    const Stored view{.role = Role::weight, .name = {}, .extents = {}, .view = constant.extents, .strides = constant.strides};
-    gather_items(view, items, into);
-  }
-
-  static void gather_items(const Stored& view, const std::vector<float>& items, std::span<float> into) {
-    Extents position(view.view.size(), 0);
-    std::int64_t at = 0;
-    for (float& item : into) {
-      item = items[static_cast<std::size_t>(at)];
-      for (std::size_t dim = position.size(); dim-- > 0;) {
-        at += view.strides[dim];
-        if (++position[dim] < view.view[dim]) break;
-        at -= view.strides[dim] * view.view[dim];
-        position[dim] = 0;
-      }
-    }
+    const Stored view{
+        .role = Role::weight, .name = {}, .extents = {}, .view = constant.extents, .strides = constant.strides};
+    from_stored(view, items, into);
   }
 
   const ModelFile& file_;

@@ -9,10 +9,10 @@ namespace orthant::model::onnx {
 
 /// Where a graph is to be made from the items of an importer.
 struct Wanted {
-  std::string name;      ///< of the network
-  int output = 0;        ///< an item
-  int spatial_count = 2; ///< of the graph
-  tensor::Shape sample;  ///< the network's source with n = mini-batch
+  std::string name;       ///< of the network
+  int output = 0;         ///< an item
+  int spatial_count = 2;  ///< of the graph
+  tensor::Shape sample;   ///< the network's source with n = mini-batch
   Loss loss;
   bool random_weights = false;
 };

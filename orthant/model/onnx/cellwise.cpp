@@ -81,7 +81,8 @@ int Importer::activate(int item, ActivationKind kind, double slope) {
     // Six times the hard sigmoid, as exporters write it.
     if (const Symbol* sum = symbol(item, "add"); sum != nullptr && sum->number == 3)
       return scale(activate(src(item), ActivationKind::hard_sigmoid), 6);
-    if (const auto* inner = as<Activation>(item); inner != nullptr && inner->kind == ActivationKind::relu) item = src(item);
+    if (const auto* inner = as<Activation>(item); inner != nullptr && inner->kind == ActivationKind::relu)
+      item = src(item);
   }
   return put(Op(Activation{.kind = kind, .slope = slope}), {item});
 }
@@ -93,12 +94,16 @@ int Importer::multiply(int a, int b) {
 
 int Importer::divide(int a, int b) {
   if (const std::optional<int> found = Patterns{*this}.quotient(a, b)) return *found;
-  return put(Symbol{.op = "div", .trouble = "a quotient of two tensors is not supported; multiply by a gate, or use a normalisation layer"}, {a, b}, shape(a));
+  return put(
+      Symbol{.op = "div",
+             .trouble = "a quotient of two tensors is not supported; multiply by a gate, or use a normalisation layer"},
+      {a, b}, shape(a));
 }
 
 std::optional<std::size_t> Importer::channel_dim(const View& view) const {
   const Atoms channels = whole_axis(shape(view.item), Dim::c);
-  if (channels.empty()) return view.dims.size() > 1 && view.dims[1].empty() ? std::optional<std::size_t>(1) : std::nullopt;
+  if (channels.empty())
+    return view.dims.size() > 1 && view.dims[1].empty() ? std::optional<std::size_t>(1) : std::nullopt;
   for (std::size_t i = 0; i < view.dims.size(); ++i) {
     if (view.dims[i] == channels) return i;
   }
@@ -121,7 +126,8 @@ std::optional<Constant> Importer::per_channel(const View& source, const Constant
 int Importer::spread_cells(int item, const Shape& wanted) {
   Resize resize{.mode = ResizeMode::nearest, .size = tensor::spatial(wanted)};
   for (const Dim dim : tensor::spatial_dims) {
-    if (shape(item)[dim] != 1 && shape(item)[dim] != wanted[dim]) fail(Exit::bad_data, "{} cells do not spread to {}", shape(item)[dim], wanted[dim]);
+    if (shape(item)[dim] != 1 && shape(item)[dim] != wanted[dim])
+      fail(Exit::bad_data, "{} cells do not spread to {}", shape(item)[dim], wanted[dim]);
   }
   if (tensor::spatial(shape(item)) == tensor::spatial(wanted)) return item;
   return put(Op(resize), {item});
@@ -130,7 +136,8 @@ int Importer::spread_cells(int item, const Shape& wanted) {
 Value Importer::with_channels(const std::string& op, const View& source, const Constant& constant) {
   const bool parameter = is_parameter(constant);
   if (!constant.computed_from.empty())
-    fail(Exit::bad_data, "its numbers are computed from parameter '{}'; only parameters themselves are supported", constant.computed_from);
+    fail(Exit::bad_data, "its numbers are computed from parameter '{}'; only parameters themselves are supported",
+         constant.computed_from);
   const auto result = [&](int item) { return View{item, source.dims}; };
   const std::int64_t channels = shape(source.item).c;
   if (op == "Mul") {
@@ -139,15 +146,19 @@ Value Importer::with_channels(const std::string& op, const View& source, const C
   }
   if (op == "Div" || op == "Sub") {
     if (parameter)
-      remarks_.push_back(fmt::format("'{}' is a constant here and is not trained: it is subtracted or divided by", constant.tensor->name));
+      remarks_.push_back(
+          fmt::format("'{}' is a constant here and is not trained: it is subtracted or divided by", name_of(constant)));
     if (op == "Div")
-      return result(put(Op(Affine{.bias = false, .trainable = false}), {source.item}, {{Parameter::Role::norm_weight, inverse(constant), false}}));
+      return result(put(Op(Affine{.bias = false, .trainable = false}), {source.item},
+                        {{Parameter::Role::norm_weight, inverse(constant), false}}));
     return result(put(Op(Affine{.bias = true, .trainable = false}), {source.item},
-                      {{Parameter::Role::norm_weight, ones(channels), false}, {Parameter::Role::norm_bias, negative(constant), false}}));
+                      {{Parameter::Role::norm_weight, ones(channels), false},
+                       {Parameter::Role::norm_bias, negative(constant), false}}));
   }
   if (op != "Add") fail(Exit::bad_data, "{} with a number per channel is not supported", op);
   const Item& before = items_[static_cast<std::size_t>(source.item)];
-  if (const auto* affine = as<Affine>(source.item); affine != nullptr && !affine->bias && affine->trainable == parameter) {
+  if (const auto* affine = as<Affine>(source.item);
+      affine != nullptr && !affine->bias && affine->trainable == parameter) {
     std::vector<Binding> bindings = before.bindings;
     bindings.push_back({Parameter::Role::norm_bias, constant, parameter});
     const int normed = before.srcs.front();
@@ -168,12 +179,17 @@ Value Importer::with_channels(const std::string& op, const View& source, const C
   if (const auto* conv = as<ConvTranspose>(source.item); conv != nullptr && !conv->bias) return with_bias(*conv);
   if (const auto* layer = as<Dense>(source.item); layer != nullptr && !layer->bias) return with_bias(*layer);
   if (parameter)
-    fail(Exit::bad_data, "parameter '{}' is added to something else than a convolution, a dense layer or a normalisation; give the layer before it a bias", constant.tensor->name);
-  return result(put(Op(Affine{.bias = true, .trainable = false}), {source.item},
-                    {{Parameter::Role::norm_weight, ones(channels), false}, {Parameter::Role::norm_bias, constant, false}}));
+    fail(Exit::bad_data,
+         "parameter '{}' is added to something else than a convolution, a dense layer or a normalisation; give the "
+         "layer before it a bias",
+         name_of(constant));
+  return result(
+      put(Op(Affine{.bias = true, .trainable = false}), {source.item},
+          {{Parameter::Role::norm_weight, ones(channels), false}, {Parameter::Role::norm_bias, constant, false}}));
 }
 
-Value Importer::with_constant(const std::string& op, const View& given_source, const Constant& constant, bool constant_first) {
+Value Importer::with_constant(const std::string& op, const View& given_source, const Constant& constant,
+                              bool constant_first) {
   View source = given_source;
   raise_rank(source, constant.extents.size());
   const Extents have = extents_of(source);
@@ -196,20 +212,27 @@ Value Importer::with_constant(const std::string& op, const View& given_source, c
     if (op == "Sub") return result(constant_first ? add_number(scale(item, -1), *number) : add_number(item, -*number));
     if (op == "Mul") return result(scale(item, *number));
     if (op == "Div" && !constant_first) return result(scale(item, 1 / *number));
-    if (op == "Div") return result(scale(put(Symbol{.op = "reciprocal", .trouble = "a quotient by a tensor is not supported"}, {item}, shape(item)), *number));
+    if (op == "Div")
+      return result(scale(
+          put(Symbol{.op = "reciprocal", .trouble = "a quotient by a tensor is not supported"}, {item}, shape(item)),
+          *number));
     if (op == "Pow" && !constant_first && *number == 2) return result(multiply(item, item));
     if (op == "Pow" && !constant_first && *number == 1) return result(item);
-    if (op == "Pow" && !constant_first && *number == 0.5) return result(put(Symbol{.op = "sqrt", .trouble = "square roots are not supported"}, {item}, shape(item)));
+    if (op == "Pow" && !constant_first && *number == 0.5)
+      return result(put(Symbol{.op = "sqrt", .trouble = "square roots are not supported"}, {item}, shape(item)));
     if (op == "Max" && *number == 0) return result(activate(item, ActivationKind::relu));
     const auto* inner = as<Activation>(item);
-    if (op == "Min" && *number == 6 && inner != nullptr && inner->kind == ActivationKind::relu) return result(activate(item, ActivationKind::relu6));
+    if (op == "Min" && *number == 6 && inner != nullptr && inner->kind == ActivationKind::relu)
+      return result(activate(item, ActivationKind::relu6));
     fail(Exit::bad_data, "{} with the number {} is not supported", op, *number);
   }
   if (item_count(constant.extents) == 1 && shape(item).c > 1)
-    fail(Exit::bad_data, "parameter '{}' is one number for all channels; give it one per channel", parameter_name(constant));
+    fail(Exit::bad_data, "parameter '{}' is one number for all channels; give it one per channel",
+         parameter_name(constant));
   const std::optional<Constant> channels = per_channel(source, constant);
   if (!channels)
-    fail(Exit::bad_data, "{} with a constant that is neither one number nor one per channel; only those are supported", op);
+    fail(Exit::bad_data, "{} with a constant that is neither one number nor one per channel; only those are supported",
+         op);
   if (constant_first && op == "Sub") return with_channels("Add", result(scale(item, -1)), *channels);
   if (constant_first && op == "Div") fail(Exit::bad_data, "a quotient by a tensor is not supported");
   return with_channels(op, source, *channels);
@@ -247,14 +270,16 @@ Value Importer::of_two(const std::string& op, View a, View b) {
     if (!covers(a, b)) a.item = spread_cells(a.item, common);
     if (shape(a.item) != common) std::swap(a, b);
     if (shape(a.item) != common)
-      fail(Exit::bad_data, "a product of {} and {} is not supported; one of them must have all channels", tensor::to_text(shape(a.item)), tensor::to_text(shape(b.item)));
+      fail(Exit::bad_data, "a product of {} and {} is not supported; one of them must have all channels",
+           tensor::to_text(shape(a.item)), tensor::to_text(shape(b.item)));
     const Shape& gate = shape(b.item);
     const bool part = tensor::spatial(gate) != tensor::spatial(common) && tensor::spatial(gate) != tensor::cube(1);
     return result(multiply(a.item, part ? spread_cells(b.item, common) : b.item));
   }
   if (op == "Add") {
     if (shape(a.item).c != common.c || shape(b.item).c != common.c)
-      fail(Exit::bad_data, "a sum of tensors of {} and {} channels is not supported; give them as many", shape(a.item).c, shape(b.item).c);
+      fail(Exit::bad_data, "a sum of tensors of {} and {} channels is not supported; give them as many",
+           shape(a.item).c, shape(b.item).c);
     return result(put(Op(Add{}), {spread_cells(a.item, common), spread_cells(b.item, common)}));
   }
   fail(Exit::bad_data, "{} of two tensors is not supported", op);
@@ -263,9 +288,11 @@ Value Importer::of_two(const std::string& op, View a, View b) {
 std::optional<Value> Importer::binary(const OpNode& node, const Arguments& arguments) {
   const std::string& op = node.op;
   const bool sum = op == "Sum" || op == "Mean";
-  if (op == "Pow" && given(arguments, 1) && std::holds_alternative<Constant>(*arguments[1]) && item_count(constant(arguments, 1).extents) != 1)
+  if (op == "Pow" && given(arguments, 1) && std::holds_alternative<Constant>(*arguments[1]) &&
+      item_count(constant(arguments, 1).extents) != 1)
     fail(Exit::bad_data, "powers by more than one number are not supported");
-  if (!sum && op != "Add" && op != "Sub" && op != "Mul" && op != "Div" && op != "Pow" && op != "Min" && op != "Max") return std::nullopt;
+  if (!sum && op != "Add" && op != "Sub" && op != "Mul" && op != "Div" && op != "Pow" && op != "Min" && op != "Max")
+    return std::nullopt;
   if (arguments.empty() || !given(arguments, 0)) fail(Exit::bad_data, "an input is missing");
   const std::string word = sum ? "Add" : op;
   Value result = *arguments.front();
@@ -304,13 +331,15 @@ std::optional<Value> Importer::clip(const OpNode& node, const Arguments& argumen
   const auto* inner = as<Activation>(source.item);
   const bool positive = inner != nullptr && inner->kind == ActivationKind::relu;
   if (lo == -infinity && hi == infinity) return source;
-  if (hi == 6 && (lo == 0 || (lo == -infinity && positive))) return result(activate(source.item, ActivationKind::relu6));
+  if (hi == 6 && (lo == 0 || (lo == -infinity && positive)))
+    return result(activate(source.item, ActivationKind::relu6));
   if (lo == 0 && hi == infinity) return result(activate(source.item, ActivationKind::relu));
   if (lo == 0 && hi == 1) {
     // The hard sigmoid spelt out.
     if (const Symbol* sum = symbol(source.item, "add"); sum != nullptr && sum->number == 0.5) {
       const auto* factor = as<Scale>(src(source.item));
-      if (factor != nullptr) return result(activate(scale(src(src(source.item)), 6 * factor->factor), ActivationKind::hard_sigmoid));
+      if (factor != nullptr)
+        return result(activate(scale(src(src(source.item)), 6 * factor->factor), ActivationKind::hard_sigmoid));
     }
   }
   fail(Exit::bad_data, "a clip to {} ... {} is not supported; 0 ... 6 (ReLU6) and ReLU are", lo, hi);
@@ -321,7 +350,9 @@ std::optional<Value> Importer::unary(const OpNode& node, const Arguments& argume
   if (op == "Clip") return clip(node, arguments);
   if (op.starts_with("Random") || op == "Bernoulli") {
     const Shape sample = shape(0);
-    const int item = put(Symbol{.op = "random", .trouble = "random numbers are supported only as drop path; use dropout"}, {}, {sample.n, 1, 1, 1, 1});
+    const int item =
+        put(Symbol{.op = "random", .trouble = "random numbers are supported only as drop path; use dropout"}, {},
+            {sample.n, 1, 1, 1, 1});
     const auto* like = given(arguments, 0) ? std::get_if<View>(arguments[0]) : nullptr;
     std::size_t rank = like != nullptr ? like->dims.size() : list_of(node, "shape").size();
     if (like == nullptr && given(arguments, 0)) rank = constant(arguments, 0).extents.size();
@@ -329,21 +360,15 @@ std::optional<Value> Importer::unary(const OpNode& node, const Arguments& argume
     random.dims.front() = whole_axis(shape(item), Dim::n);
     return random;
   }
-  static const std::map<std::string, ActivationKind> plain_ones{{"Relu", ActivationKind::relu}, {"Tanh", ActivationKind::tanh}, {"Sigmoid", ActivationKind::sigmoid}, {"HardSwish", ActivationKind::hard_swish}};
+  static const std::map<std::string, ActivationKind> plain_ones{{"Relu", ActivationKind::relu},
+                                                                {"Tanh", ActivationKind::tanh},
+                                                                {"Sigmoid", ActivationKind::sigmoid},
+                                                                {"HardSwish", ActivationKind::hard_swish}};
   static const std::map<std::string, const char*> symbols{
       {"Erf", "the error function is supported only as part of GELU"},
       {"Sqrt", "square roots are supported only in normalisations"},
       {"Reciprocal", "reciprocals are supported only in normalisations"},
-      {"Floor", "rounding is supported only as part of drop path"},
-      {"Exp", "use a softmax or a sigmoid"},
-      {"Log", "take the output before it, and a loss that has the logarithm: cross_entropy"},
-      {"LogSoftmax", "take the output before it (--set output=...): cross_entropy has the softmax and the logarithm"},
-      {"Softplus", "use SiLU instead of Mish, or ReLU"},
-      {"Softsign", "use tanh"},
-      {"Abs", "use ReLU"},
-      {"Sin", "use an activation that is supported"},
-      {"Cos", "use an activation that is supported"},
-      {"Mish", "use SiLU"}};
+      {"Floor", "rounding is supported only as part of drop path"}};
   if (arguments.empty() || !given(arguments, 0) || !std::holds_alternative<View>(*arguments[0])) return std::nullopt;
   const View& source = view(arguments, 0);
   const auto result = [&](int item) { return Value(View{item, source.dims}); };
@@ -356,8 +381,10 @@ std::optional<Value> Importer::unary(const OpNode& node, const Arguments& argume
     if (!trains || rate == 0) return source;
     return result(put(Op(Dropout{.rate = rate}), {source.item}));
   }
-  if (const auto found = plain_ones.find(op); found != plain_ones.end()) return result(activate(source.item, found->second));
-  if (op == "LeakyRelu") return result(activate(source.item, ActivationKind::leaky_relu, number_of(node, "alpha", 0.01)));
+  if (const auto found = plain_ones.find(op); found != plain_ones.end())
+    return result(activate(source.item, found->second));
+  if (op == "LeakyRelu")
+    return result(activate(source.item, ActivationKind::leaky_relu, number_of(node, "alpha", 0.01)));
   if (op == "Elu" || op == "Celu") {
     const double alpha = number_of(node, "alpha", 1);
     if (op == "Celu" && alpha != 1) fail(Exit::bad_data, "CELU with alpha {} is not supported; use ELU", alpha);
@@ -365,7 +392,8 @@ std::optional<Value> Importer::unary(const OpNode& node, const Arguments& argume
   }
   if (op == "Selu") {
     const double alpha = number_of(node, "alpha", 1.67326319217681884765625);
-    return result(scale(activate(source.item, ActivationKind::elu, alpha), number_of(node, "gamma", 1.05070102214813232421875)));
+    return result(
+        scale(activate(source.item, ActivationKind::elu, alpha), number_of(node, "gamma", 1.05070102214813232421875)));
   }
   if (op == "HardSigmoid") {
     const double slope = number_of(node, "alpha", 0.2);
@@ -376,13 +404,15 @@ std::optional<Value> Importer::unary(const OpNode& node, const Arguments& argume
     return result(activate(scale(source.item, factor), ActivationKind::hard_sigmoid));
   }
   if (op == "Gelu") {
-    if (text_of(node, "approximate", "none") != "none") fail(Exit::bad_data, "GELU by tanh is not supported; use approximate='none'");
+    if (text_of(node, "approximate", "none") != "none")
+      fail(Exit::bad_data, "GELU by tanh is not supported; use approximate='none'");
     return result(activate(source.item, ActivationKind::gelu));
   }
   if (op == "Neg") return result(scale(source.item, -1));
   if (const auto found = symbols.find(op); found != symbols.end()) {
     std::string word = op;
-    std::transform(word.begin(), word.end(), word.begin(), [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
+    std::transform(word.begin(), word.end(), word.begin(),
+                   [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
     return result(put(Symbol{.op = word, .trouble = found->second}, {source.item}, shape(source.item)));
   }
   return std::nullopt;

@@ -17,16 +17,6 @@ bool is_float(ItemType type) {
   return type == ItemType::f32 || type == ItemType::f64 || type == ItemType::f16 || type == ItemType::bf16;
 }
 
-/// True for names that exporters give to constants that are nobody's parameters. "blocks.0.weight" is somebody's.
-bool is_made_up(std::string_view name) {
-  if (name.empty() || name.starts_with("onnx::") || name.starts_with("/")) return true;
-  if (name.find("_tensor_constant") != name.npos || name.find("lifted_tensor") != name.npos) return true;
-  if (name.find('.') != name.npos) return false;
-  constexpr std::array<std::string_view, 5> beginnings{"val_", "_val_", "const_", "_const_", "scalar_tensor"};
-  const bool number = std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
-  return number || std::any_of(beginnings.begin(), beginnings.end(), [&](auto one) { return name.starts_with(one); });
-}
-
 /// visit(index in the tensor) for every item in row-major order.
 template <class Visit>
 void walk(const Constant& view, Visit visit) {
@@ -94,6 +84,21 @@ std::optional<Extents> regrouped(const Constant& view, const Extents& extents) {
 
 }  // namespace
 
+bool is_made_up(std::string_view name) {
+  const auto shown = [](char c) { return c > ' ' && c <= '~'; };
+  if (name.empty() || name.size() > 300 || !std::all_of(name.begin(), name.end(), shown)) return true;
+  if (name.starts_with("onnx::") || name.starts_with("/")) return true;
+  if (name.find("_tensor_constant") != name.npos || name.find("lifted_tensor") != name.npos) return true;
+  if (name.find('.') != name.npos) return false;
+  constexpr std::array<std::string_view, 5> beginnings{"val_", "_val_", "const_", "_const_", "scalar_tensor"};
+  const bool number = std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return number || std::any_of(beginnings.begin(), beginnings.end(), [&](auto one) { return name.starts_with(one); });
+}
+
+const std::string& name_of(const Constant& constant) {
+  return constant.alias.empty() ? constant.tensor->name : constant.alias;
+}
+
 Extents row_major(const Extents& extents) {
   Extents strides(extents.size(), 1);
   for (std::size_t i = extents.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<std::int64_t>(extents[i], 1);
@@ -125,16 +130,17 @@ Constant integers(const Extents& values) {
 
 bool is_parameter(const Constant& constant) {
   if (constant.tensor == nullptr || constant.is_node || !is_float(constant.type)) return false;
-  return !is_made_up(constant.tensor->name);
+  return !is_made_up(name_of(constant));
 }
 
 std::string parameter_name(const Constant& constant) {
-  return is_parameter(constant) ? constant.tensor->name : constant.computed_from;
+  return is_parameter(constant) ? name_of(constant) : constant.computed_from;
 }
 
 std::vector<double> numbers_of(const Constant& constant) {
   const std::int64_t count = item_count(constant.extents);
-  if (count > most_folded_items || (constant.tensor != nullptr && item_count(constant.tensor->extents) > most_folded_items)) {
+  if (count > most_folded_items ||
+      (constant.tensor != nullptr && item_count(constant.tensor->extents) > most_folded_items)) {
     fail(Exit::bad_data, "a constant of {} items is computed with; at most {} are supported", count, most_folded_items);
   }
   if (constant.numbers != nullptr) return *constant.numbers;
@@ -199,12 +205,14 @@ Constant transposed(const Constant& constant, const std::vector<int>& permutatio
 }
 
 Extents reshape_target(const Extents& extents, const Extents& target, bool allow_zero) {
+  if (target.size() > most_dims) fail(Exit::bad_data, "a reshape to {} dims", target.size());
   Extents result = target;
   std::int64_t open = -1;
   std::int64_t rest = 1;
   for (std::size_t i = 0; i < result.size(); ++i) {
     if (result[i] == 0 && !allow_zero) {
-      if (i >= extents.size()) fail(Exit::bad_data, "a reshape copies dim {} of a source of {} dims", i, extents.size());
+      if (i >= extents.size())
+        fail(Exit::bad_data, "a reshape copies dim {} of a source of {} dims", i, extents.size());
       result[i] = extents[i];
     }
     if (result[i] == -1 && open < 0) {

@@ -3,11 +3,14 @@
 #include "orthant/model/onnx/value.hpp"
 
 #include <optional>
+#include <string_view>
 
 namespace orthant::model::onnx {
 
 /// Items of the largest constant that is computed while a file is read.
 inline constexpr std::int64_t most_folded_items = std::int64_t{1} << 22;
+/// Dims of tensors; no layer has so many.
+inline constexpr std::size_t most_dims = 16;
 
 Extents row_major(const Extents& extents);
 Constant constant_of(const Tensor& tensor, bool is_node);
@@ -16,6 +19,10 @@ Constant integers(const Extents& values);
 
 /// True if it is a tensor of floats that has the name of a parameter: exporters give other names to their constants.
 bool is_parameter(const Constant& constant);
+/// Its name in the file.
+const std::string& name_of(const Constant& constant);
+/// True for names that exporters give to constants that are nobody's parameters. "blocks.0.weight" is somebody's.
+bool is_made_up(std::string_view name);
 /// The parameter that it is or was computed from; empty if there is none.
 std::string parameter_name(const Constant& constant);
 

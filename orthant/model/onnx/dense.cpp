@@ -35,12 +35,15 @@ Constant in_order(const Constant& weight, const Atoms& atoms) {
 
 /// `weight` is [features][items of the last dim].
 Value Importer::dense(const View& source, const Constant& weight, const Constant* bias) {
-  if (weight.extents.size() != 2) fail(Exit::bad_data, "its weights have {} dims; 2 are supported", weight.extents.size());
+  if (weight.extents.size() != 2)
+    fail(Exit::bad_data, "its weights have {} dims; 2 are supported", weight.extents.size());
   const Shape whole = shape(source.item);
   const std::int64_t features = weight.extents.front();
   if (extent_of(source.dims.back()) != weight.extents.back())
-    fail(Exit::bad_data, "its weights take {} items and the source has {}", weight.extents.back(), extent_of(source.dims.back()));
-  if (bias != nullptr && item_count(bias->extents) != features) fail(Exit::bad_data, "its bias has {} items, not one per feature", item_count(bias->extents));
+    fail(Exit::bad_data, "its weights take {} items and the source has {}", weight.extents.back(),
+         extent_of(source.dims.back()));
+  if (bias != nullptr && item_count(bias->extents) != features)
+    fail(Exit::bad_data, "its bias has {} items, not one per feature", item_count(bias->extents));
   std::vector<Binding> bindings{{Role::weight, weight, true}};
   if (bias != nullptr) bindings.push_back({Role::bias, *bias, true});
   const bool has_bias = bias != nullptr;
@@ -49,10 +52,12 @@ Value Importer::dense(const View& source, const Constant& weight, const Constant
   if (source.dims.back() == whole_axis(whole, Dim::c)) {
     // A dense layer of every cell is a convolution of one tap.
     result.item = vector ? put(Op(Dense{.features = features, .bias = has_bias}), {source.item}, std::move(bindings))
-                         : put(Op(Conv{.filters = features, .window = {}, .groups = 1, .bias = has_bias}), {source.item}, std::move(bindings));
+                         : put(Op(Conv{.filters = features, .window = {}, .groups = 1, .bias = has_bias}),
+                               {source.item}, std::move(bindings));
   } else {
     const bool flat = source.dims.size() == 2 && source.dims.front() == whole_axis(whole, Dim::n);
-    if (!flat) fail(Exit::bad_data, "a dense layer over something else than channels or whole samples is not supported");
+    if (!flat)
+      fail(Exit::bad_data, "a dense layer over something else than channels or whole samples is not supported");
     bindings.front().constant = in_order(weight, source.dims.back());
     const int flattened = vector ? source.item : put(Op(Flatten{}), {source.item});
     result.item = put(Op(Dense{.features = features, .bias = has_bias}), {flattened}, std::move(bindings));
@@ -71,10 +76,12 @@ Value Importer::gemm(const OpNode& node, const Arguments& arguments) {
 }
 
 Value Importer::matmul(const OpNode&, const Arguments& arguments) {
-  const bool both = given(arguments, 0) && given(arguments, 1) && std::holds_alternative<View>(*arguments[0]) && std::holds_alternative<View>(*arguments[1]);
+  const bool both = given(arguments, 0) && given(arguments, 1) && std::holds_alternative<View>(*arguments[0]) &&
+                    std::holds_alternative<View>(*arguments[1]);
   if (both) fail(Exit::bad_data, "a product of two tensors of the network, as attention has it, is not supported");
   const Constant& weight = constant(arguments, 1);
-  if (weight.extents.size() != 2) fail(Exit::bad_data, "its weights have {} dims; 2 are supported", weight.extents.size());
+  if (weight.extents.size() != 2)
+    fail(Exit::bad_data, "its weights have {} dims; 2 are supported", weight.extents.size());
   return dense(view(arguments, 0), transposed(weight, {1, 0}), nullptr);
 }
 

@@ -32,8 +32,8 @@ std::int64_t bytes_of(ItemType type);
 
 /// Where a tensor's bytes are: in a file, so that no large tensor is ever read as a whole, or here.
 struct Bytes {
-  std::string path;          ///< of the file that is opened; empty if the bytes are in `text`
-  std::string external;      ///< a file beside it, named by it: opened without following links; empty for `path` itself
+  std::string path;      ///< of the file that is opened; empty if the bytes are in `text`
+  std::string external;  ///< a file beside it, named by it: opened without following links; empty for `path` itself
   std::int64_t offset = 0, size = 0;
   std::string text;
 };

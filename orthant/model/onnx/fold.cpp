@@ -25,6 +25,7 @@ const Constant& input(const Inputs& inputs, std::size_t index) {
 bool given(const Inputs& inputs, std::size_t index) { return index < inputs.size() && inputs[index] != nullptr; }
 
 void check_size(const Extents& extents) {
+  if (extents.size() > most_dims) fail(Exit::bad_data, "a tensor of {} dims", extents.size());
   const std::int64_t count = item_count(extents);
   if (count > most_folded_items)
     fail(Exit::bad_data, "a constant of {} items is computed; at most {} are supported", count, most_folded_items);
@@ -90,13 +91,12 @@ double remainder_of(double a, double b, bool as_c) {
 }
 
 std::optional<Constant> fold_binary(const OpNode& node, const Inputs& inputs) {
-  static const std::map<std::string, Binary> arithmetic{
-      {"Add", [](double a, double b) { return a + b; }},
-      {"Sub", [](double a, double b) { return a - b; }},
-      {"Mul", [](double a, double b) { return a * b; }},
-      {"Pow", [](double a, double b) { return std::pow(a, b); }},
-      {"Min", [](double a, double b) { return std::min(a, b); }},
-      {"Max", [](double a, double b) { return std::max(a, b); }}};
+  static const std::map<std::string, Binary> arithmetic{{"Add", [](double a, double b) { return a + b; }},
+                                                        {"Sub", [](double a, double b) { return a - b; }},
+                                                        {"Mul", [](double a, double b) { return a * b; }},
+                                                        {"Pow", [](double a, double b) { return std::pow(a, b); }},
+                                                        {"Min", [](double a, double b) { return std::min(a, b); }},
+                                                        {"Max", [](double a, double b) { return std::max(a, b); }}};
   static const std::map<std::string, Binary> comparisons{
       {"Equal", [](double a, double b) { return a == b ? 1.0 : 0.0; }},
       {"Less", [](double a, double b) { return a < b ? 1.0 : 0.0; }},
@@ -177,7 +177,8 @@ Constant cast(const OpNode& node, const Constant& source) {
 
 Constant sliced(const Constant& source, const std::vector<Cut>& cuts) {
   Constant result = source;
-  if (source.numbers == nullptr && source.tensor != nullptr && item_count(source.extents) > 65536) {
+  const bool forward = std::all_of(cuts.begin(), cuts.end(), [](const Cut& cut) { return cut.step > 0; });
+  if (forward && source.numbers == nullptr && source.tensor != nullptr && item_count(source.extents) > 65536) {
     for (const Cut& cut : cuts) {
       const auto dim = static_cast<std::size_t>(cut.dim);
       result.offset += cut.first * result.strides[dim];
@@ -215,7 +216,8 @@ Constant concatenated(const OpNode& node, const Inputs& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Constant& one = input(inputs, i);
     Extents others = one.extents;
-    if (others.size() != extents.size()) fail(Exit::bad_data, "tensors of {} and {} dims are joined", extents.size(), others.size());
+    if (others.size() != extents.size())
+      fail(Exit::bad_data, "tensors of {} and {} dims are joined", extents.size(), others.size());
     extents[dim] = base::checked_add(extents[dim], others[dim]);
     others[dim] = extents[dim];
     if (others != extents) fail(Exit::bad_data, "tensors are joined whose other extents differ");
@@ -243,8 +245,10 @@ Constant gathered(const OpNode& node, const Inputs& inputs) {
   extents.insert(extents.end(), source.extents.begin() + static_cast<std::ptrdiff_t>(dim) + 1, source.extents.end());
   check_size(extents);
   const std::vector<double> numbers = numbers_of(source);
-  const std::int64_t outer = item_count({source.extents.begin(), source.extents.begin() + static_cast<std::ptrdiff_t>(dim)});
-  const std::int64_t inner = item_count({source.extents.begin() + static_cast<std::ptrdiff_t>(dim) + 1, source.extents.end()});
+  const std::int64_t outer =
+      item_count({source.extents.begin(), source.extents.begin() + static_cast<std::ptrdiff_t>(dim)});
+  const std::int64_t inner =
+      item_count({source.extents.begin() + static_cast<std::ptrdiff_t>(dim) + 1, source.extents.end()});
   const std::int64_t extent = source.extents[dim];
   const Extents wanted = integers_of(indices);
   std::vector<double> result;
@@ -269,7 +273,8 @@ Constant expanded(const Inputs& inputs) {
 Constant tiled(const Inputs& inputs) {
   const Constant& source = input(inputs, 0);
   const Extents times = integers_of(input(inputs, 1));
-  if (times.size() != source.extents.size()) fail(Exit::bad_data, "a tile of {} dims of {}", times.size(), source.extents.size());
+  if (times.size() != source.extents.size())
+    fail(Exit::bad_data, "a tile of {} dims of {}", times.size(), source.extents.size());
   // Each dim becomes two, of which the outer one is spread.
   Extents split;
   Extents wide;
@@ -288,9 +293,11 @@ Constant range(const Inputs& inputs) {
   const double end = numbers_of(input(inputs, 1)).at(0);
   const double step = numbers_of(input(inputs, 2)).at(0);
   const double count = step == 0 ? -1 : std::max(0.0, std::ceil((end - begin) / step));
-  if (!(count >= 0 && count <= static_cast<double>(most_folded_items))) fail(Exit::bad_data, "a range from {} to {} in steps of {}", begin, end, step);
+  if (!(count >= 0 && count <= static_cast<double>(most_folded_items)))
+    fail(Exit::bad_data, "a range from {} to {} in steps of {}", begin, end, step);
   std::vector<double> numbers;
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) numbers.push_back(begin + static_cast<double>(i) * step);
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i)
+    numbers.push_back(begin + static_cast<double>(i) * step);
   const auto size = static_cast<std::int64_t>(numbers.size());
   return made(inputs, input(inputs, 0).type, {size}, std::move(numbers));
 }
@@ -364,13 +371,16 @@ std::optional<std::vector<Constant>> fold_shape_op(const OpNode& node, const Inp
   if (op == "Flatten") {
     const Extents& extents = input(inputs, 0).extents;
     const std::int64_t axis = integer_of(node, "axis", 1);
-    const auto split = axis == static_cast<std::int64_t>(extents.size()) ? static_cast<int>(axis) : dim_of(axis, extents.size());
+    const auto split =
+        axis == static_cast<std::int64_t>(extents.size()) ? static_cast<int>(axis) : dim_of(axis, extents.size());
     return one(reshaped(input(inputs, 0), {item_count({extents.begin(), extents.begin() + split}),
                                            item_count({extents.begin() + split, extents.end()})}));
   }
-  if (op == "Squeeze") return one(reshaped(input(inputs, 0), squeezed(input(inputs, 0).extents, axes_of(node, inputs, 1))));
+  if (op == "Squeeze")
+    return one(reshaped(input(inputs, 0), squeezed(input(inputs, 0).extents, axes_of(node, inputs, 1))));
   if (op == "Unsqueeze")
-    return one(reshaped(input(inputs, 0), unsqueezed(input(inputs, 0).extents, axes_of(node, inputs, 1).value_or(Extents{}))));
+    return one(
+        reshaped(input(inputs, 0), unsqueezed(input(inputs, 0).extents, axes_of(node, inputs, 1).value_or(Extents{}))));
   if (op == "Transpose") {
     const std::size_t rank = input(inputs, 0).extents.size();
     std::vector<int> permutation;
@@ -379,7 +389,8 @@ std::optional<std::vector<Constant>> fold_shape_op(const OpNode& node, const Inp
     std::vector<int> sorted = permutation;
     std::sort(sorted.begin(), sorted.end());
     for (std::size_t i = 0; i < sorted.size(); ++i) {
-      if (sorted.size() != rank || sorted[i] != static_cast<int>(i)) fail(Exit::bad_data, "perm is no permutation of the dims");
+      if (sorted.size() != rank || sorted[i] != static_cast<int>(i))
+        fail(Exit::bad_data, "perm is no permutation of the dims");
     }
     return one(transposed(input(inputs, 0), permutation));
   }
@@ -389,7 +400,8 @@ std::optional<std::vector<Constant>> fold_shape_op(const OpNode& node, const Inp
     const int dim = dim_of(integer_of(node, "axis", 0), source.extents.size());
     std::vector<Constant> parts;
     std::int64_t first = 0;
-    for (const std::int64_t size : parts_of_split(node, given(inputs, 1) ? inputs[1] : nullptr, source.extents[static_cast<std::size_t>(dim)])) {
+    for (const std::int64_t size :
+         parts_of_split(node, given(inputs, 1) ? inputs[1] : nullptr, source.extents[static_cast<std::size_t>(dim)])) {
       parts.push_back(sliced(source, {{.dim = dim, .first = first, .count = size, .step = 1}}));
       first += size;
     }
@@ -405,12 +417,15 @@ Constant constant_of_node(const OpNode& node) {
     const auto found = node.attributes.find(key);
     return found == node.attributes.end() ? nullptr : &found->second;
   };
-  if (const Attribute* value = attribute("value"); value != nullptr && value->tensor) return constant_of(*value->tensor, true);
+  if (const Attribute* value = attribute("value"); value != nullptr && value->tensor)
+    return constant_of(*value->tensor, true);
   if (const Attribute* value = attribute("value_float")) return constant_of(ItemType::f32, {}, {value->f});
-  if (const Attribute* value = attribute("value_int")) return constant_of(ItemType::i64, {}, {static_cast<double>(value->i)});
+  if (const Attribute* value = attribute("value_int"))
+    return constant_of(ItemType::i64, {}, {static_cast<double>(value->i)});
   if (const Attribute* value = attribute("value_ints")) return integers(value->ints);
   if (const Attribute* value = attribute("value_floats"))
-    return constant_of(ItemType::f32, {static_cast<std::int64_t>(value->floats.size())}, {value->floats.begin(), value->floats.end()});
+    return constant_of(ItemType::f32, {static_cast<std::int64_t>(value->floats.size())},
+                       {value->floats.begin(), value->floats.end()});
   fail(Exit::bad_data, "a constant of a kind that is not supported");
 }
 
@@ -440,6 +455,7 @@ Extents squeezed(const Extents& extents, const std::optional<Extents>& axes) {
 
 Extents unsqueezed(const Extents& extents, const Extents& axes) {
   const std::size_t rank = extents.size() + axes.size();
+  if (rank > most_dims) fail(Exit::bad_data, "a tensor of {} dims", rank);
   std::vector<bool> one(rank, false);
   for (const std::int64_t axis : axes) one[static_cast<std::size_t>(dim_of(axis, rank))] = true;
   if (static_cast<std::size_t>(std::count(one.begin(), one.end(), true)) != axes.size())
@@ -463,13 +479,20 @@ std::vector<Cut> cuts_of(const OpNode& node, const Inputs& inputs, const Extents
     fail(Exit::bad_data, "starts, ends, axes and steps of different lengths");
   std::vector<Cut> cuts;
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    if (steps[i] < 1) fail(Exit::bad_data, "a step of {}; only forward steps are supported", steps[i]);
+    if (steps[i] == 0 || std::abs(steps[i]) > most_folded_items) fail(Exit::bad_data, "a step of {}", steps[i]);
     const int dim = dim_of(axes[i], extents.size());
     const std::int64_t extent = extents[static_cast<std::size_t>(dim)];
-    const auto place = [extent](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + extent : at, 0, extent); };
+    const bool back = steps[i] < 0;
+    const auto place = [&](std::int64_t at) {
+      return std::clamp<std::int64_t>(at < 0 ? at + extent : at, back ? -1 : 0, back ? extent - 1 : extent);
+    };
     const std::int64_t first = place(starts[i]);
-    const std::int64_t length = std::max<std::int64_t>(place(ends[i]) - first, 0);
-    cuts.push_back({.dim = dim, .first = first, .count = length / steps[i] + (length % steps[i] != 0 ? 1 : 0), .step = steps[i]});
+    // Ends far below zero stand for the beginning.
+    const std::int64_t end = back && ends[i] < -extent ? -1 : place(ends[i]);
+    const std::int64_t length = std::max<std::int64_t>(back ? first - end : end - first, 0);
+    const std::int64_t step = std::abs(steps[i]);
+    cuts.push_back(
+        {.dim = dim, .first = first, .count = length / step + (length % step != 0 ? 1 : 0), .step = steps[i]});
   }
   return cuts;
 }

@@ -19,6 +19,28 @@ constexpr int deepest = 16;
 constexpr std::int64_t most_steps = 200'000;
 constexpr std::int64_t most_folded_in_all = std::int64_t{1} << 26;
 
+/// What to do about an op that is not supported.
+std::string remedy_of(const OpNode& node) {
+  static const std::map<std::string, const char*> remedies{
+      {"LogSoftmax", "take what comes before it (--set output=NAME): cross_entropy has the softmax and the logarithm"},
+      {"Log", "take what comes before it (--set output=NAME) and a loss that has the logarithm: cross_entropy"},
+      {"Exp", "use a softmax or a sigmoid"},
+      {"Softplus", "as in Mish; use SiLU"},
+      {"Mish", "use SiLU"},
+      {"Einsum", "use a convolution or a dense layer"},
+      {"Where", "masks that the network computes are not supported"},
+      {"LSTM", "recurrent layers are not supported"},
+      {"GRU", "recurrent layers are not supported"},
+      {"GridSample", "use resize"},
+      {"Loop", "write the loop out: torch.onnx.export traces it"},
+      {"ArgMax", "take what comes before it (--set output=NAME)"},
+      {"MaxUnpool", "use resize or a transposed convolution"}};
+  if (!node.domain.empty()) return "ops of other domains are not supported";
+  const auto found = remedies.find(node.op);
+  return found == remedies.end() ? "this op is not supported"
+                                 : std::string("this op is not supported; ") + found->second;
+}
+
 std::int64_t numbers_in(const Value& value) {
   const auto* constant = std::get_if<Constant>(&value);
   return constant == nullptr || constant->numbers == nullptr ? 0 : static_cast<std::int64_t>(constant->numbers->size());
@@ -49,7 +71,8 @@ void Importer::run() {
 }
 
 void Importer::run_nodes(const std::vector<OpNode>& nodes, Scope& scope, int depth) {
-  if (depth > deepest) fail(Exit::bad_data, "'{}': functions or graphs in each other, more than {} deep", file_.path, deepest);
+  if (depth > deepest)
+    fail(Exit::bad_data, "'{}': functions or graphs in each other, more than {} deep", file_.path, deepest);
   for (const OpNode& node : nodes) {
     if (++steps_ > most_steps) fail(Exit::bad_data, "'{}': more than {} nodes", file_.path, most_steps);
     const OpNode* const before = node_;
@@ -75,11 +98,24 @@ void Importer::run_node(const OpNode& node, Scope& scope, int depth) {
   std::vector<Value> made = results(node, arguments);
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
-    Value value = i < made.size() ? std::move(made[i]) : unsupported(node, arguments, "its further outputs are not supported");
+    Value value =
+        i < made.size() ? std::move(made[i]) : unsupported(node, arguments, "its further outputs are not supported");
+    name_copy(node, node.outputs[i], value);
     folded_items_ += numbers_in(value);
-    if (folded_items_ > most_folded_in_all) fail(Exit::bad_data, "'{}': it computes more than {} constant items", file_.path, most_folded_in_all);
+    if (folded_items_ > most_folded_in_all)
+      fail(Exit::bad_data, "'{}': it computes more than {} constant items", file_.path, most_folded_in_all);
     scope.values.insert_or_assign(node.outputs[i], std::move(value));
   }
+}
+
+/// Exporters of evaluation forms keep equal parameters once and copy them to their names.
+void Importer::name_copy(const OpNode& node, const std::string& name, Value& value) {
+  auto* constant = std::get_if<Constant>(&value);
+  if (node.op != "Identity" || constant == nullptr || constant->tensor == nullptr || constant->is_node) return;
+  if (is_made_up(name)) return;
+  const auto trains = [](const OpNode& one) { return integer_of(one, "training_mode", 0) != 0; };
+  if (std::any_of(file_.graph.nodes.begin(), file_.graph.nodes.end(), trains)) return;
+  constant->alias = name;
 }
 
 /// The branch that a constant condition takes.
@@ -101,7 +137,9 @@ void Importer::run_if(const OpNode& node, Scope& scope, int depth) {
   run_nodes(graph.nodes, inner, depth + 1);
   for (std::size_t i = 0; i < node.outputs.size() && i < graph.outputs.size(); ++i) {
     const Value* value = inner.find(graph.outputs[i].name);
-    if (value == nullptr) fail(Exit::bad_data, "'{}': node '{}' has a branch without '{}'", file_.path, printable(node.name), printable(graph.outputs[i].name));
+    if (value == nullptr)
+      fail(Exit::bad_data, "'{}': node '{}' has a branch without '{}'", file_.path, printable(node.name),
+           printable(graph.outputs[i].name));
     Value copy = *value;
     scope.values.insert_or_assign(node.outputs[i], std::move(copy));
   }
@@ -126,7 +164,9 @@ void Importer::run_function(const OpNode& node, const Function& function, Scope&
   }
   if (refers) {
     for (const OpNode& one : nodes) {
-      if (one.op == "Constant") fail(Exit::bad_data, "'{}': function '{}' has constants that its caller gives; they are not supported", file_.path, printable(node.op));
+      if (one.op == "Constant")
+        fail(Exit::bad_data, "'{}': function '{}' has constants that its caller gives; they are not supported",
+             file_.path, printable(node.op));
     }
   }
   run_nodes(refers ? nodes : function.nodes, inner, depth + 1);
@@ -165,7 +205,7 @@ std::vector<Value> Importer::results(const OpNode& node, const Arguments& argume
     if (error.code() != Exit::bad_data) throw;
     return std::vector<Value>(count, unsupported(node, arguments, error.what()));
   }
-  return std::vector<Value>(count, unsupported(node, arguments, node.domain.empty() ? "this op is not supported" : "ops of other domains are not supported"));
+  return std::vector<Value>(count, unsupported(node, arguments, remedy_of(node)));
 }
 
 Value Importer::unsupported(const OpNode& node, const Arguments& arguments, const std::string& why) {
@@ -175,13 +215,18 @@ Value Importer::unsupported(const OpNode& node, const Arguments& arguments, cons
     if (const auto* view = std::get_if<View>(value)) srcs.push_back(view->item);
     if (const auto* unknown = std::get_if<Unknown>(value)) srcs.push_back(unknown->item);
   }
-  return Unknown{put(Item{.op = Symbol{.op = "unsupported", .trouble = why}, .srcs = std::move(srcs), .shape = {}, .node = node.name, .onnx_op = node.op})};
+  return Unknown{put(Item{.op = Symbol{.op = "unsupported", .trouble = why},
+                          .srcs = std::move(srcs),
+                          .shape = {},
+                          .node = node.name,
+                          .onnx_op = node.op})};
 }
 
 const View& Importer::view(const Arguments& arguments, std::size_t index) {
   if (!given(arguments, index)) fail(Exit::bad_data, "input {} is missing", index);
   const auto* found = std::get_if<View>(arguments[index]);
-  if (found == nullptr) fail(Exit::bad_data, "its input {} is a constant; only what the network computes is supported there", index);
+  if (found == nullptr)
+    fail(Exit::bad_data, "its input {} is a constant; only what the network computes is supported there", index);
   return *found;
 }
 
@@ -192,7 +237,8 @@ const Constant* Importer::constant_if(const Arguments& arguments, std::size_t in
 const Constant& Importer::constant(const Arguments& arguments, std::size_t index) {
   if (!given(arguments, index)) fail(Exit::bad_data, "input {} is missing", index);
   const Constant* found = constant_if(arguments, index);
-  if (found == nullptr) fail(Exit::bad_data, "its input {} is computed by the network; only constants are supported there", index);
+  if (found == nullptr)
+    fail(Exit::bad_data, "its input {} is computed by the network; only constants are supported there", index);
   return *found;
 }
 
@@ -205,7 +251,10 @@ View Importer::plain_source(const Arguments& arguments, std::size_t index, bool 
   const int rank = static_cast<int>(source.dims.size());
   const std::optional<View> found = plain(source);
   if (!found || (rank != spatial_count_ + 2 && !(vector_too && rank == 2)))
-    fail(Exit::bad_data, "its source is a tensor whose dims are not samples, channels and {} of space; use permute or reshape only where they cancel out", spatial_count_);
+    fail(Exit::bad_data,
+         "its source is a tensor whose dims are not samples, channels and {} of space; use permute or reshape only "
+         "where they cancel out",
+         spatial_count_);
   return *found;
 }
 
@@ -222,20 +271,23 @@ int Importer::put(const Op& op, std::vector<int> srcs, std::vector<Binding> bind
     const std::size_t end = items_.size() > 200 ? items_.size() - 200 : 0;
     for (std::size_t i = items_.size(); i-- > end;) {
       const Op* other = op_of(static_cast<int>(i));
-      if (other != nullptr && items_[i].bindings.empty() && items_[i].srcs == srcs && *other == op) return static_cast<int>(i);
+      if (other != nullptr && items_[i].bindings.empty() && items_[i].srcs == srcs && *other == op)
+        return static_cast<int>(i);
     }
   }
   std::vector<Shape> shapes;
   for (const int src : srcs) shapes.push_back(shape(src));
   const Shape dst = infer_shape(op, shapes);
-  return put(Item{.op = op, .srcs = std::move(srcs), .shape = dst, .node = {}, .onnx_op = {}, .bindings = std::move(bindings)});
+  return put(Item{
+      .op = op, .srcs = std::move(srcs), .shape = dst, .node = {}, .onnx_op = {}, .bindings = std::move(bindings)});
 }
 
 int Importer::put(const Symbol& symbol, std::vector<int> srcs, const Shape& shape) {
   const std::size_t end = items_.size() > 200 ? items_.size() - 200 : 0;
   for (std::size_t i = items_.size(); i-- > end;) {
     const auto* other = std::get_if<Symbol>(&items_[i].op);
-    if (other != nullptr && *other == symbol && items_[i].srcs == srcs && symbol.op != "random") return static_cast<int>(i);
+    if (other != nullptr && *other == symbol && items_[i].srcs == srcs && symbol.op != "random")
+      return static_cast<int>(i);
   }
   return put(Item{.op = symbol, .srcs = std::move(srcs), .shape = shape, .node = {}, .onnx_op = {}});
 }

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,11 @@ struct Scope {
   [[nodiscard]] const Value* find(const std::string& name) const;
 };
 
-/// Runs through the nodes of a file once, in order. What is constant is computed, what moves nothing becomes a view, and
-/// the rest becomes items, which are made simpler where they complete a pattern.
+/// Ops that may read what the network computes. Those of constants are more.
+const std::set<std::string>& supported_ops();
+
+/// Runs through the nodes of a file once, in order. What is constant is computed, what moves nothing becomes a view,
+/// and the rest becomes items, which are made simpler where they complete a pattern.
 class Importer {
  public:
   /// `sample` is the network's source. `file` must outlive the importer.
@@ -42,6 +46,7 @@ class Importer {
 
   void run_nodes(const std::vector<OpNode>& nodes, Scope& scope, int depth);
   void run_node(const OpNode& node, Scope& scope, int depth);
+  void name_copy(const OpNode& node, const std::string& name, Value& value);
   void run_if(const OpNode& node, Scope& scope, int depth);
   void run_function(const OpNode& node, const Function& function, Scope& scope, int depth);
   std::vector<Value> results(const OpNode& node, const Arguments& arguments);
@@ -67,7 +72,9 @@ class Importer {
     return op == nullptr ? nullptr : std::get_if<Kind>(op);
   }
   [[nodiscard]] const Symbol* symbol(int item, const char* name) const;
-  [[nodiscard]] int src(int item, std::size_t index = 0) const { return items_[static_cast<std::size_t>(item)].srcs.at(index); }
+  [[nodiscard]] int src(int item, std::size_t index = 0) const {
+    return items_[static_cast<std::size_t>(item)].srcs.at(index);
+  }
   Value unsupported(const OpNode& node, const Arguments& arguments, const std::string& why);
 
   // cellwise.cpp

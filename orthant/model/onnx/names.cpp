@@ -14,7 +14,8 @@ constexpr std::size_t longest = 160;
 std::string allowed(const std::string& text) {
   std::string name;
   for (const char c : text) {
-    const bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+    const bool good =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
     name += good ? c : '_';
   }
   if (name.size() > longest) name = name.substr(name.size() - longest);
@@ -60,7 +61,7 @@ const char* Names::suffix(Parameter::Role role) {
 std::string Names::of(const Item& item) {
   std::string name;
   for (const Binding& binding : item.bindings) {
-    if (is_parameter(binding.constant) && name.empty()) name = without(binding.constant.tensor->name, suffix(binding.role));
+    if (is_parameter(binding.constant) && name.empty()) name = without(name_of(binding.constant), suffix(binding.role));
   }
   if (name.empty()) name = module_path(item.node);
   if (name.empty()) name = item.onnx_op;

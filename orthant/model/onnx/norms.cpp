@@ -16,6 +16,9 @@ using Role = Parameter::Role;
 
 namespace {
 
+/// Tensors of a stack that is added up.
+constexpr std::int64_t most_parts = 64;
+
 /// True if it is nobody's parameter and all of it is `number`.
 bool is_plain(const Constant& constant, double number) {
   return parameter_name(constant).empty() && single_number(constant) == number;
@@ -25,9 +28,8 @@ bool is_plain(const Constant& constant, double number) {
 Atoms atoms_in(const View& view, const std::vector<std::size_t>& dims) {
   Atoms atoms;
   for (const std::size_t dim : dims) atoms.insert(atoms.end(), view.dims[dim].begin(), view.dims[dim].end());
-  std::sort(atoms.begin(), atoms.end(), [](const Atom& a, const Atom& b) {
-    return a.axis != b.axis ? a.axis < b.axis : a.step > b.step;
-  });
+  std::sort(atoms.begin(), atoms.end(),
+            [](const Atom& a, const Atom& b) { return a.axis != b.axis ? a.axis < b.axis : a.step > b.step; });
   join(atoms);
   return atoms;
 }
@@ -54,7 +56,8 @@ Value Importer::batch_norm(const OpNode& node, const Arguments& arguments) {
   if (source.dims.size() < 2 || source.dims[1] != whole_axis(shape(source.item), Dim::c))
     fail(Exit::bad_data, "its dim 1 is not that of the channels");
   for (std::size_t i = 1; i < 5; ++i) {
-    if (item_count(constant(arguments, i).extents) != channels) fail(Exit::bad_data, "input {} does not have an item per channel", i);
+    if (item_count(constant(arguments, i).extents) != channels)
+      fail(Exit::bad_data, "input {} does not have an item per channel", i);
   }
   if (is_plain(constant(arguments, 1), 1) && is_plain(constant(arguments, 2), 0))
     fail(Exit::bad_data, "a batch normalisation without weights is not supported; use affine=True");
@@ -76,7 +79,8 @@ int Importer::sample_norm(int item, const SampleNorm& norm, const Constant* weig
   const bool plain_bias = bias == nullptr || is_plain(*bias, 0);
   op.affine = !plain_weight || !plain_bias;
   if (!op.affine) return put(Op(op), {item});
-  if (weight == nullptr || bias == nullptr || item_count(weight->extents) != shape(item).c || item_count(bias->extents) != shape(item).c)
+  if (weight == nullptr || bias == nullptr || item_count(weight->extents) != shape(item).c ||
+      item_count(bias->extents) != shape(item).c)
     fail(Exit::bad_data, "a normalisation whose weight and bias are not one per channel is not supported");
   return put(Op(op), {item}, {{Role::norm_weight, *weight, true}, {Role::norm_bias, *bias, true}});
 }
@@ -84,12 +88,15 @@ int Importer::sample_norm(int item, const SampleNorm& norm, const Constant* weig
 Value Importer::instance_norm(const OpNode& node, const Arguments& arguments) {
   const View& source = view(arguments, 0);
   const Shape& whole = shape(source.item);
-  if (source.dims.size() < 2 || source.dims[0] != whole_axis(whole, Dim::n)) fail(Exit::bad_data, "its dim 0 is not that of the samples");
+  if (source.dims.size() < 2 || source.dims[0] != whole_axis(whole, Dim::n))
+    fail(Exit::bad_data, "its dim 0 is not that of the samples");
   const Atoms& groups = source.dims[1];
-  SampleNorm norm{.kind = SampleNormKind::instance, .groups = 1, .epsilon = number_of(node, "epsilon", 1e-5), .affine = false};
+  SampleNorm norm{
+      .kind = SampleNormKind::instance, .groups = 1, .epsilon = number_of(node, "epsilon", 1e-5), .affine = false};
   const std::int64_t count = extent_of(groups);
   if (groups != whole_axis(whole, Dim::c)) {
-    const bool outermost = groups.empty() || (groups.size() == 1 && groups.front().axis == Dim::c && groups.front().step * count == whole.c);
+    const bool outermost = groups.empty() || (groups.size() == 1 && groups.front().axis == Dim::c &&
+                                              groups.front().step * count == whole.c);
     if (!outermost) fail(Exit::bad_data, "its dim 1 is neither that of the channels nor one of groups of them");
     norm.kind = SampleNormKind::group;
     norm.groups = count;
@@ -103,7 +110,10 @@ Value Importer::instance_norm(const OpNode& node, const Arguments& arguments) {
 
 Value Importer::group_norm(const OpNode& node, const Arguments& arguments) {
   const View source = plain_source(arguments, 0, true);
-  const SampleNorm norm{.kind = SampleNormKind::group, .groups = integer_of(node, "num_groups", 1), .epsilon = number_of(node, "epsilon", 1e-5), .affine = false};
+  const SampleNorm norm{.kind = SampleNormKind::group,
+                        .groups = integer_of(node, "num_groups", 1),
+                        .epsilon = number_of(node, "epsilon", 1e-5),
+                        .affine = false};
   return View{sample_norm(source.item, norm, &constant(arguments, 1), &constant(arguments, 2)), source.dims};
 }
 
@@ -113,14 +123,16 @@ Value Importer::layer_norm(const OpNode& node, const Arguments& arguments) {
   std::vector<std::size_t> dims;
   for (auto i = static_cast<std::size_t>(first); i < source.dims.size(); ++i) dims.push_back(i);
   const Atoms atoms = atoms_in(source, dims);
-  SampleNorm norm{.kind = SampleNormKind::layer, .groups = 1, .epsilon = number_of(node, "epsilon", 1e-5), .affine = false};
+  SampleNorm norm{
+      .kind = SampleNormKind::layer, .groups = 1, .epsilon = number_of(node, "epsilon", 1e-5), .affine = false};
   if (atoms != whole_axis(shape(source.item), Dim::c)) {
     if (atoms != with_channels_before(shape(source.item)))
       fail(Exit::bad_data, "it normalises over something else than the channels, or channels and space");
     norm.kind = SampleNormKind::group;
   }
   const Constant* bias = constant_if(arguments, 2);
-  if (bias == nullptr && !is_plain(constant(arguments, 1), 1)) fail(Exit::bad_data, "a layer normalisation without a bias is not supported");
+  if (bias == nullptr && !is_plain(constant(arguments, 1), 1))
+    fail(Exit::bad_data, "a layer normalisation without a bias is not supported");
   return View{sample_norm(source.item, norm, &constant(arguments, 1), bias), source.dims};
 }
 
@@ -129,7 +141,8 @@ Value Importer::prelu(const OpNode&, const Arguments& arguments) {
   const Constant& slope = constant(arguments, 1);
   const bool shared = item_count(slope.extents) == 1 && shape(source.item).c > 1;
   std::optional<Constant> weight = shared ? std::optional(reshaped(slope, {1})) : per_channel(source, slope);
-  // A weight per channel without dims behind it is that of the last dim in ONNX, but exporters of PyTorch mean channels.
+  // A weight per channel without dims behind it is that of the last dim in ONNX, but exporters of PyTorch mean
+  // channels.
   if (!weight && item_count(slope.extents) == shape(source.item).c) weight = reshaped(slope, {shape(source.item).c});
   if (!weight) fail(Exit::bad_data, "its weights are neither one nor one per channel");
   return View{put(Op(PRelu{.shared = shared}), {source.item}, {{Role::norm_weight, *weight, true}}), source.dims};
@@ -141,7 +154,8 @@ Value Importer::softmax(const OpNode& node, const Arguments& arguments) {
   std::vector<std::size_t> dims{static_cast<std::size_t>(axis)};
   for (auto i = static_cast<std::size_t>(axis) + 1; file_.opset < 13 && i < source.dims.size(); ++i) dims.push_back(i);
   const Atoms channels = whole_axis(shape(source.item), Dim::c);
-  if (atoms_in(source, dims) != channels) fail(Exit::bad_data, "a softmax over something else than the channels is not supported");
+  if (atoms_in(source, dims) != channels)
+    fail(Exit::bad_data, "a softmax over something else than the channels is not supported");
   return View{put(Op(Softmax{}), {source.item}), source.dims};
 }
 
@@ -182,14 +196,21 @@ Value Importer::reduce(const OpNode& node, const Arguments& arguments) {
     const bool all = atoms != channels;
     const std::string word = mean ? "mean" : sum ? "sum" : "maximum";
     const Shape dst = all ? Shape{whole.n, 1, 1, 1, 1} : Shape{whole.n, 1, whole.d, whole.h, whole.w};
-    item = put(Symbol{.op = word, .axes = all ? std::vector{Dim::c, Dim::d, Dim::h, Dim::w} : std::vector{Dim::c},
-                      .trouble = "over channels it is supported only in normalisations; use a convolution of one tap"}, {item}, dst);
-  } else if (atoms.size() == 1 && atoms.front().axis == Dim::c && atoms.front().step * atoms.front().extent == whole.c && (mean || sum)) {
+    item = put(Symbol{.op = word,
+                      .axes = all ? std::vector{Dim::c, Dim::d, Dim::h, Dim::w} : std::vector{Dim::c},
+                      .trouble = "over channels it is supported only in normalisations; use a convolution of one tap"},
+               {item}, dst);
+  } else if (atoms.size() == 1 && atoms.front().axis == Dim::c &&
+             atoms.front().step * atoms.front().extent == whole.c && (mean || sum)) {
     const Atom& stack = atoms.front();
+    if (stack.extent > most_parts)
+      fail(Exit::bad_data, "a stack of {} tensors; at most {} are supported", stack.extent, most_parts);
     std::vector<int> parts;
     for (std::int64_t i = 0; i < stack.extent; ++i) {
-      const bool joined = as<Concat>(item) != nullptr && static_cast<std::int64_t>(items_[static_cast<std::size_t>(item)].srcs.size()) == stack.extent &&
-                          shape(src(item, static_cast<std::size_t>(i))).c == stack.step;
+      const bool joined =
+          as<Concat>(item) != nullptr &&
+          static_cast<std::int64_t>(items_[static_cast<std::size_t>(item)].srcs.size()) == stack.extent &&
+          shape(src(item, static_cast<std::size_t>(i))).c == stack.step;
       parts.push_back(joined ? src(item, static_cast<std::size_t>(i))
                              : put(Op(Slice{.first_channel = i * stack.step, .channels = stack.step}), {item}));
     }

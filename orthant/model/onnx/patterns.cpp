@@ -14,7 +14,8 @@ bool near(double value, double wanted) { return std::abs(value - wanted) < 1e-5 
 bool Patterns::is_random(int item) const {
   for (int depth = 0; depth < 6; ++depth) {
     if (in.symbol(item, "random") != nullptr) return true;
-    const bool passes = in.symbol(item, "floor") != nullptr || in.symbol(item, "add") != nullptr || in.as<Scale>(item) != nullptr;
+    const bool passes =
+        in.symbol(item, "floor") != nullptr || in.symbol(item, "add") != nullptr || in.as<Scale>(item) != nullptr;
     if (!passes) return false;
     item = in.src(item);
   }
@@ -26,7 +27,8 @@ std::optional<int> Patterns::gated(int x, int gate, double factor) const {
   const auto* activation = in.as<Activation>(gate);
   if (activation != nullptr && in.src(gate) == x) {
     if (activation->kind == ActivationKind::sigmoid) return in.scale(in.activate(x, ActivationKind::silu), factor);
-    if (activation->kind == ActivationKind::hard_sigmoid) return in.scale(in.activate(x, ActivationKind::hard_swish), factor);
+    if (activation->kind == ActivationKind::hard_sigmoid)
+      return in.scale(in.activate(x, ActivationKind::hard_swish), factor);
   }
   const Symbol* one_more = in.symbol(gate, "add");
   if (one_more == nullptr || one_more->number != 1 || in.symbol(in.src(gate), "erf") == nullptr) return std::nullopt;
@@ -82,7 +84,8 @@ std::optional<int> Patterns::normed(int centred, int deviation) const {
   const std::vector<tensor::Dim> axes = mean_axes(mean);
   if (axes.empty() || axes != mean_axes(variance) || in.src(mean) != x) return std::nullopt;
   const int square = in.src(variance);
-  if (in.as<Multiply>(square) == nullptr || in.src(square) != centred || in.src(square, 1) != centred) return std::nullopt;
+  if (in.as<Multiply>(square) == nullptr || in.src(square) != centred || in.src(square, 1) != centred)
+    return std::nullopt;
   const bool channels = std::find(axes.begin(), axes.end(), tensor::Dim::c) != axes.end();
   SampleNorm norm{.kind = SampleNormKind::layer, .groups = 1, .epsilon = epsilon->number, .affine = false};
   if (axes.size() > 1 || !channels) norm.kind = channels ? SampleNormKind::group : SampleNormKind::instance;

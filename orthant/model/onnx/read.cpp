@@ -22,6 +22,7 @@ constexpr int deepest = 8;
 /// Items of tensors that are written one by one, and of lists; what is larger is kept as raw bytes by all exporters.
 constexpr std::size_t most_items = std::size_t{1} << 24;
 constexpr int longest_text = 1 << 20;
+constexpr std::size_t most_dims = 16;
 
 enum class Wire : int { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
@@ -55,9 +56,7 @@ class Reader {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const {
-    fail(Exit::bad_data, "'{}': {}", file_.path(), why);
-  }
+  [[noreturn]] void refuse(const std::string& why) const { fail(Exit::bad_data, "'{}': {}", file_.path(), why); }
   [[noreturn]] void refuse_cut() const {
     fail(Exit::bad_data, "'{}' is no ONNX file, or damaged near byte {}; export it again", file_.path(),
          in_.CurrentPosition());
@@ -352,6 +351,8 @@ class Reader {
 
   Tensor checked(Tensor tensor, const Parts& parts) const {
     const std::string shown = printable(tensor.name);
+    if (tensor.extents.size() > most_dims)
+      fail(Exit::bad_data, "'{}': tensor '{}' has {} dims", file_.path(), shown, tensor.extents.size());
     const std::int64_t item = bytes_of(tensor.type);
     // Tensors of strings and the like may be there as long as nothing uses them.
     if (item == 0) {

@@ -13,7 +13,8 @@ namespace {
 using base::Exit;
 using base::fail;
 
-constexpr LossKind kinds[] = {LossKind::mean_squared_error, LossKind::mean_absolute_error, LossKind::cross_entropy, LossKind::soft_dice};
+constexpr LossKind kinds[] = {LossKind::mean_squared_error, LossKind::mean_absolute_error, LossKind::cross_entropy,
+                              LossKind::soft_dice};
 
 /// "cross_entropy" or "0.5*cross_entropy".
 LossTerm read_term(const std::string& path, const std::string& text) {
@@ -22,7 +23,8 @@ LossTerm read_term(const std::string& path, const std::string& text) {
   if (const std::size_t star = text.find('*'); star != std::string::npos) {
     const char* const end = text.data() + star;
     const auto [stop, error] = std::from_chars(text.data(), end, term.weight);
-    if (error != std::errc() || stop != end) fail(Exit::usage, "{}: loss '{}': the weight before '*' is no number", path, printable(text));
+    if (error != std::errc() || stop != end)
+      fail(Exit::usage, "{}: loss '{}': the weight before '*' is no number", path, printable(text));
     word = text.substr(star + 1);
   }
   std::vector<std::string> known;
@@ -59,7 +61,8 @@ Settings read_settings(const std::string& path, const SettingValues& values) {
     } else if (key == "loss") {
       settings.loss = read_loss(path, value);
     } else if (key == "weights") {
-      if (value != "file" && value != "random") fail(Exit::usage, "{}: weights={}; say file or random", path, printable(value));
+      if (value != "file" && value != "random")
+        fail(Exit::usage, "{}: weights={}; say file or random", path, printable(value));
       settings.random_weights = value == "random";
     } else {
       fail(Exit::usage, "{}: no setting '{}' of an ONNX file{}", path, printable(key), base::suggestion(key, known));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace orthant::model::onnx {
 
@@ -57,6 +58,7 @@ View Importer::slice(const View& source, std::size_t dim, std::int64_t first, st
   const Atoms& atoms = source.dims[dim];
   const std::int64_t extent = extent_of(atoms);
   if (count < 1) fail(Exit::bad_data, "nothing is left of {} items", extent);
+  if (step < 1) fail(Exit::bad_data, "a step of {}; only forward steps are supported", step);
   if (count == extent && step == 1) return source;
   const Shape& whole = shape(source.item);
   if (atoms.size() != 1 || atoms.front().axis == Dim::n || (count > 1 && step != 1 && atoms.front().axis == Dim::c))
@@ -90,7 +92,8 @@ Value Importer::gather(const OpNode& node, const Arguments& arguments) {
   }
   if (indices.empty() || which.extents.size() > 1) fail(Exit::bad_data, "items by a table are not supported");
   for (std::size_t i = 1; i < indices.size(); ++i) {
-    if (indices[i] != indices[i - 1] + 1) fail(Exit::bad_data, "items in another order are not supported; take neighbours");
+    if (indices[i] != indices[i - 1] + 1)
+      fail(Exit::bad_data, "items in another order are not supported; take neighbours");
   }
   View result = slice(source, dim, indices.front(), static_cast<std::int64_t>(indices.size()), 1);
   if (which.extents.empty()) result.dims.erase(result.dims.begin() + static_cast<std::ptrdiff_t>(dim));
@@ -98,6 +101,7 @@ Value Importer::gather(const OpNode& node, const Arguments& arguments) {
 }
 
 Value Importer::expand(const View& source, const Extents& target) {
+  if (target.size() > most_dims) fail(Exit::bad_data, "a tensor of {} dims", target.size());
   View raised = source;
   while (raised.dims.size() < target.size()) raised.dims.insert(raised.dims.begin(), Atoms{});
   Extents extents = extents_of(raised);
@@ -118,7 +122,8 @@ Value Importer::expand(const View& source, const Extents& target) {
   Shape wanted = shape(found->item);
   const std::vector<Dim> axes = axes_of_rank(rank);
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (i < 2 && extents[i] != wanted[axes[i]]) fail(Exit::bad_data, "samples or channels are repeated; only space can be");
+    if (i < 2 && extents[i] != wanted[axes[i]])
+      fail(Exit::bad_data, "samples or channels are repeated; only space can be");
     wanted[axes[i]] = extents[i];
   }
   const int item = spread_cells(found->item, wanted);
@@ -167,7 +172,8 @@ Value Importer::concat(const OpNode& node, const Arguments& arguments) {
     result.dims[dim] = whole_axis(shape(result.item), Dim::c);
     return result;
   }
-  if (!stacked()) fail(Exit::bad_data, "tensors are joined along another dim than the channels; only channels are supported");
+  if (!stacked())
+    fail(Exit::bad_data, "tensors are joined along another dim than the channels; only channels are supported");
   const std::int64_t each = shape(result.item).c;
   result.item = put(Op(Concat{}), srcs());
   result.dims[dim] = {{Dim::c, static_cast<std::int64_t>(sources.size()), each}};
@@ -178,7 +184,8 @@ Value Importer::depth_to_space(const OpNode& node, const Arguments& arguments) {
   const View source = plain_source(arguments, 0);
   const Extents have = extents_of(source);
   const std::int64_t block = integer_of(node, "blocksize", 0);
-  if (spatial_count_ != 2 || block < 1 || block > 1 << 15 || have[1] % (block * block) != 0) fail(Exit::bad_data, "blocks of {} in {} channels", block, have[1]);
+  if (spatial_count_ != 2 || block < 1 || block > 1 << 15 || have[1] % (block * block) != 0)
+    fail(Exit::bad_data, "blocks of {} in {} channels", block, have[1]);
   const std::int64_t channels = have[1] / (block * block);
   const bool columns = text_of(node, "mode", "DCR") == "CRD";
   const View split = with_extents(source, columns ? Extents{have[0], channels, block, block, have[2], have[3]}
@@ -191,9 +198,11 @@ Value Importer::space_to_depth(const OpNode& node, const Arguments& arguments) {
   const View source = plain_source(arguments, 0);
   const Extents have = extents_of(source);
   const std::int64_t block = integer_of(node, "blocksize", 0);
-  if (spatial_count_ != 2 || block < 1 || have[2] % block != 0 || have[3] % block != 0) fail(Exit::bad_data, "blocks of {} in {}x{} cells", block, have[2], have[3]);
+  if (spatial_count_ != 2 || block < 1 || have[2] % block != 0 || have[3] % block != 0)
+    fail(Exit::bad_data, "blocks of {} in {}x{} cells", block, have[2], have[3]);
   const View split = with_extents(source, {have[0], have[1], have[2] / block, block, have[3] / block, block});
-  return with_extents(transposed(split, {0, 3, 5, 1, 2, 4}), {have[0], have[1] * block * block, have[2] / block, have[3] / block});
+  return with_extents(transposed(split, {0, 3, 5, 1, 2, 4}),
+                      {have[0], have[1] * block * block, have[2] / block, have[3] / block});
 }
 
 std::optional<std::vector<Value>> Importer::shape_op(const OpNode& node, const Arguments& arguments) {
@@ -217,25 +226,31 @@ std::optional<std::vector<Value>> Importer::shape_op(const OpNode& node, const A
   }
   if (op == "Flatten") {
     const std::int64_t axis = integer_of(node, "axis", 1);
-    const int split = axis == static_cast<std::int64_t>(extents.size()) ? static_cast<int>(axis) : dim_of(axis, extents.size());
-    return one(with_extents(source, {item_count({extents.begin(), extents.begin() + split}), item_count({extents.begin() + split, extents.end()})}));
+    const int split =
+        axis == static_cast<std::int64_t>(extents.size()) ? static_cast<int>(axis) : dim_of(axis, extents.size());
+    return one(with_extents(source, {item_count({extents.begin(), extents.begin() + split}),
+                                     item_count({extents.begin() + split, extents.end()})}));
   }
   if (op == "Squeeze") return one(with_extents(source, squeezed(extents, axes_of(node, constants, 1))));
-  if (op == "Unsqueeze") return one(with_extents(source, unsqueezed(extents, axes_of(node, constants, 1).value_or(Extents{}))));
+  if (op == "Unsqueeze")
+    return one(with_extents(source, unsqueezed(extents, axes_of(node, constants, 1).value_or(Extents{}))));
   if (op == "Transpose") {
     std::vector<int> permutation;
     for (const std::int64_t dim : list_of(node, "perm")) permutation.push_back(dim_of(dim, extents.size()));
-    for (std::size_t i = extents.size(); permutation.size() < extents.size() && i-- > 0;) permutation.push_back(static_cast<int>(i));
+    for (std::size_t i = extents.size(); permutation.size() < extents.size() && i-- > 0;)
+      permutation.push_back(static_cast<int>(i));
     std::vector<int> sorted = permutation;
     std::sort(sorted.begin(), sorted.end());
     for (std::size_t i = 0; i < sorted.size(); ++i) {
-      if (sorted[i] != static_cast<int>(i) || sorted.size() != extents.size()) fail(Exit::bad_data, "perm is no permutation of the dims");
+      if (sorted[i] != static_cast<int>(i) || sorted.size() != extents.size())
+        fail(Exit::bad_data, "perm is no permutation of the dims");
     }
     return one(transposed(source, permutation));
   }
   if (op == "Slice") {
     View result = source;
-    for (const Cut& cut : cuts_of(node, constants, extents)) result = slice(result, static_cast<std::size_t>(cut.dim), cut.first, cut.count, cut.step);
+    for (const Cut& cut : cuts_of(node, constants, extents))
+      result = slice(result, static_cast<std::size_t>(cut.dim), cut.first, cut.count, cut.step);
     return one(result);
   }
   if (op == "Split") {
@@ -260,6 +275,77 @@ std::optional<std::vector<Value>> Importer::shape_op(const OpNode& node, const A
     return one(expand(source, target));
   }
   return std::nullopt;
+}
+
+const std::set<std::string>& supported_ops() {
+  static const std::set<std::string> ops{"Add",
+                                         "AveragePool",
+                                         "BatchNormalization",
+                                         "Bernoulli",
+                                         "Cast",
+                                         "CastLike",
+                                         "Celu",
+                                         "Clip",
+                                         "Concat",
+                                         "Conv",
+                                         "ConvTranspose",
+                                         "DepthToSpace",
+                                         "Div",
+                                         "Dropout",
+                                         "Elu",
+                                         "Erf",
+                                         "Expand",
+                                         "Flatten",
+                                         "Floor",
+                                         "Gather",
+                                         "Gelu",
+                                         "Gemm",
+                                         "GlobalAveragePool",
+                                         "GlobalMaxPool",
+                                         "GroupNormalization",
+                                         "HardSigmoid",
+                                         "HardSwish",
+                                         "Identity",
+                                         "InstanceNormalization",
+                                         "LayerNormalization",
+                                         "LeakyRelu",
+                                         "MatMul",
+                                         "Max",
+                                         "MaxPool",
+                                         "Mean",
+                                         "Min",
+                                         "Mul",
+                                         "Neg",
+                                         "PRelu",
+                                         "Pad",
+                                         "Pow",
+                                         "RandomUniform",
+                                         "RandomUniformLike",
+                                         "Reciprocal",
+                                         "ReduceMax",
+                                         "ReduceMean",
+                                         "ReduceSum",
+                                         "Relu",
+                                         "Reshape",
+                                         "Resize",
+                                         "Selu",
+                                         "Shape",
+                                         "Sigmoid",
+                                         "Size",
+                                         "Slice",
+                                         "Softmax",
+                                         "SpaceToDepth",
+                                         "Split",
+                                         "Sqrt",
+                                         "Squeeze",
+                                         "Sub",
+                                         "Sum",
+                                         "Tanh",
+                                         "Tile",
+                                         "Transpose",
+                                         "Unsqueeze",
+                                         "Upsample"};
+  return ops;
 }
 
 std::optional<std::vector<Value>> Importer::results_on_views(const OpNode& node, const Arguments& arguments) {
@@ -287,7 +373,9 @@ std::optional<std::vector<Value>> Importer::results_on_views(const OpNode& node,
                                                   {"Concat", &Importer::concat},
                                                   {"DepthToSpace", &Importer::depth_to_space},
                                                   {"SpaceToDepth", &Importer::space_to_depth}};
-  if (const auto found = makers.find(node.op); found != makers.end()) return std::vector<Value>{(this->*found->second)(node, arguments)};
+  if (!supported_ops().contains(node.op)) return std::nullopt;
+  if (const auto found = makers.find(node.op); found != makers.end())
+    return std::vector<Value>{(this->*found->second)(node, arguments)};
   if (auto made = shape_op(node, arguments)) return made;
   if (auto made = binary(node, arguments)) return std::vector<Value>{std::move(*made)};
   if (auto made = unary(node, arguments)) return std::vector<Value>{std::move(*made)};

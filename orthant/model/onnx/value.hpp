@@ -12,14 +12,16 @@ namespace orthant::model::onnx {
 
 using Extents = std::vector<std::int64_t>;
 
-/// A tensor that is known when the file is read: numbers, or a view of one of the file's tensors that nobody has read yet.
+/// A tensor that is known when the file is read: numbers, or a view of one of the file's tensors that nobody has read
+/// yet.
 struct Constant {
   ItemType type = ItemType::undefined;
   Extents extents;
   std::shared_ptr<const std::vector<double>> numbers;  ///< in row-major order; null for a view
   const Tensor* tensor = nullptr;                      ///< of which it is a view; the importer's file holds it
-  bool is_node = false;                                ///< the tensor is a node's attribute, so it is nobody's parameter
-  std::int64_t offset = 0;                             ///< of the first item in the tensor, in items
+  std::string alias;                                   ///< its name, if it is not the tensor's
+  bool is_node = false;     ///< the tensor is a node's attribute, so it is nobody's parameter
+  std::int64_t offset = 0;  ///< of the first item in the tensor, in items
   Extents strides;
   std::string computed_from;  ///< a parameter whose values went into the numbers
 };
@@ -51,9 +53,9 @@ using Value = std::variant<Constant, View, Unknown>;
 /// What ONNX computes and the model has no op for: part of a pattern, or not supported.
 struct Symbol {
   std::string op;
-  double number = 0;                ///< what is added (add), an exponent (pow), ...
-  std::vector<tensor::Dim> axes{};  ///< of a mean, sum or maximum
-  std::string trouble{};                    ///< why it is not supported, and what to do
+  double number = 0;                                           ///< what is added (add), an exponent (pow), ...
+  std::vector<tensor::Dim> axes{};                             ///< of a mean, sum or maximum
+  std::string trouble{};                                       ///< why it is not supported, and what to do
   tensor::Extent3 lo = tensor::cube(0), hi = tensor::cube(0);  ///< of a padding
   bool operator==(const Symbol&) const = default;
 };
@@ -70,7 +72,7 @@ struct Item {
   std::variant<Op, Symbol> op;
   std::vector<int> srcs;
   tensor::Shape shape;
-  std::string node;    ///< the name of the ONNX node
+  std::string node;  ///< the name of the ONNX node
   std::string onnx_op;
   std::vector<Binding> bindings{};
 };

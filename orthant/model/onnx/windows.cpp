@@ -30,7 +30,8 @@ std::vector<Dim> dims_of(int spatial_count) {
 Extent3 Importer::spatial_list(const Extents& values, std::int64_t fallback) const {
   Extent3 result = tensor::cube(fallback);
   if (values.empty()) return result;
-  if (static_cast<int>(values.size()) != spatial_count_) fail(Exit::bad_data, "{} numbers where the network has {} spatial dims", values.size(), spatial_count_);
+  if (static_cast<int>(values.size()) != spatial_count_)
+    fail(Exit::bad_data, "{} numbers where the network has {} spatial dims", values.size(), spatial_count_);
   std::size_t next = 0;
   for (const Dim dim : dims_of(spatial_count_)) {
     if (std::abs(values[next]) > largest) fail(Exit::bad_data, "the number {} in a window", values[next]);
@@ -48,7 +49,8 @@ Window Importer::window_of(const OpNode& node, const Extents& kernel, const Shap
   if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
     for (const Dim dim : dims_of(spatial_count_)) {
       const std::int64_t outputs = (src[dim] + window.stride[dim] - 1) / window.stride[dim];
-      const std::int64_t total = std::max<std::int64_t>(0, (outputs - 1) * window.stride[dim] + tensor::reach(window, dim) - src[dim]);
+      const std::int64_t total =
+          std::max<std::int64_t>(0, (outputs - 1) * window.stride[dim] + tensor::reach(window, dim) - src[dim]);
       const bool more_above = automatic == "SAME_UPPER";
       window.pad_lo[dim] = more_above ? total / 2 : total - total / 2;
       window.pad_hi[dim] = total - window.pad_lo[dim];
@@ -56,7 +58,8 @@ Window Importer::window_of(const OpNode& node, const Extents& kernel, const Shap
   } else if (automatic == "NOTSET") {
     const Extents pads = list_of(node, "pads");
     if (!pads.empty()) {
-      if (pads.size() != 2 * static_cast<std::size_t>(spatial_count_)) fail(Exit::bad_data, "{} pads where the network has {} spatial dims", pads.size(), spatial_count_);
+      if (pads.size() != 2 * static_cast<std::size_t>(spatial_count_))
+        fail(Exit::bad_data, "{} pads where the network has {} spatial dims", pads.size(), spatial_count_);
       const auto middle = pads.begin() + spatial_count_;
       window.pad_lo = spatial_list({pads.begin(), middle}, 0);
       window.pad_hi = spatial_list({middle, pads.end()}, 0);
@@ -95,11 +98,16 @@ int Importer::without_pad(int item, Window& window, double outside, bool only_ba
 Value Importer::conv(const OpNode& node, const Arguments& arguments) {
   View source = plain_source(arguments, 0);
   const Constant& weight = constant(arguments, 1);
-  if (weight.extents.size() != static_cast<std::size_t>(spatial_count_) + 2) fail(Exit::bad_data, "its weights have {} dims in a {}-D network", weight.extents.size(), spatial_count_);
+  if (weight.extents.size() != static_cast<std::size_t>(spatial_count_) + 2)
+    fail(Exit::bad_data, "its weights have {} dims in a {}-D network", weight.extents.size(), spatial_count_);
   const Extents kernel{weight.extents.begin() + 2, weight.extents.end()};
-  Conv op{.filters = weight.extents[0], .window = window_of(node, kernel, shape(source.item)), .groups = integer_of(node, "group", 1), .bias = given(arguments, 2)};
+  Conv op{.filters = weight.extents[0],
+          .window = window_of(node, kernel, shape(source.item)),
+          .groups = integer_of(node, "group", 1),
+          .bias = given(arguments, 2)};
   if (op.groups < 1 || weight.extents[1] != shape(source.item).c / op.groups)
-    fail(Exit::bad_data, "its weights take {} channels in {} groups and the source has {}", weight.extents[1], op.groups, shape(source.item).c);
+    fail(Exit::bad_data, "its weights take {} channels in {} groups and the source has {}", weight.extents[1],
+         op.groups, shape(source.item).c);
   source.item = without_pad(source.item, op.window, 0, false);
   std::vector<Binding> bindings{{Role::weight, weight, true}};
   if (op.bias) bindings.push_back({Role::bias, constant(arguments, 2), true});
@@ -110,14 +118,20 @@ Value Importer::conv(const OpNode& node, const Arguments& arguments) {
 Value Importer::conv_transpose(const OpNode& node, const Arguments& arguments) {
   const View source = plain_source(arguments, 0);
   const Constant& weight = constant(arguments, 1);
-  if (weight.extents.size() != static_cast<std::size_t>(spatial_count_) + 2) fail(Exit::bad_data, "its weights have {} dims in a {}-D network", weight.extents.size(), spatial_count_);
+  if (weight.extents.size() != static_cast<std::size_t>(spatial_count_) + 2)
+    fail(Exit::bad_data, "its weights have {} dims in a {}-D network", weight.extents.size(), spatial_count_);
   if (has(node, "output_shape")) fail(Exit::bad_data, "output_shape is not supported; use pads and output_padding");
   if (const std::string automatic = text_of(node, "auto_pad", "NOTSET"); automatic != "NOTSET" && automatic != "VALID")
     fail(Exit::bad_data, "auto_pad '{}' is not supported; use pads", automatic);
   const Extents kernel{weight.extents.begin() + 2, weight.extents.end()};
   const std::int64_t groups = integer_of(node, "group", 1);
-  if (groups < 1 || weight.extents[1] > largest || groups > largest || weight.extents[0] != shape(source.item).c) fail(Exit::bad_data, "its weights take {} channels and the source has {}", weight.extents[0], shape(source.item).c);
-  ConvTranspose op{.filters = weight.extents[1] * groups, .window = window_of(node, kernel, shape(source.item)), .output_padding = spatial_list(list_of(node, "output_padding"), 0), .groups = groups, .bias = given(arguments, 2)};
+  if (groups < 1 || weight.extents[1] > largest || groups > largest || weight.extents[0] != shape(source.item).c)
+    fail(Exit::bad_data, "its weights take {} channels and the source has {}", weight.extents[0], shape(source.item).c);
+  ConvTranspose op{.filters = weight.extents[1] * groups,
+                   .window = window_of(node, kernel, shape(source.item)),
+                   .output_padding = spatial_list(list_of(node, "output_padding"), 0),
+                   .groups = groups,
+                   .bias = given(arguments, 2)};
   std::vector<Binding> bindings{{Role::weight, weight, true}};
   if (op.bias) bindings.push_back({Role::bias, constant(arguments, 2), true});
   const int item = put(Op(op), {source.item}, std::move(bindings));
@@ -134,7 +148,8 @@ Value Importer::pool(const OpNode& node, const Arguments& arguments) {
   Extent3 more = tensor::cube(0);
   if (integer_of(node, "ceil_mode", 0) != 0) {
     for (const Dim dim : tensor::spatial_dims) {
-      const std::int64_t room = shape(source.item)[dim] + window.pad_lo[dim] + window.pad_hi[dim] - tensor::reach(window, dim);
+      const std::int64_t room =
+          shape(source.item)[dim] + window.pad_lo[dim] + window.pad_hi[dim] - tensor::reach(window, dim);
       if (room < 0) continue;
       std::int64_t last = (room + window.stride[dim] - 1) / window.stride[dim] * window.stride[dim];
       if (last >= shape(source.item)[dim] + window.pad_lo[dim]) last -= window.stride[dim];
@@ -159,14 +174,17 @@ Value Importer::pool(const OpNode& node, const Arguments& arguments) {
   }
   if (maximum) source.item = without_pad(source.item, window, -1, false);
   for (const Dim dim : tensor::spatial_dims) window.pad_hi[dim] += more[dim];
-  const bool bare = window.pad_lo == tensor::cube(0) && window.pad_hi == tensor::cube(0) && window.dilation == tensor::cube(1);
+  const bool bare =
+      window.pad_lo == tensor::cube(0) && window.pad_hi == tensor::cube(0) && window.dilation == tensor::cube(1);
   const bool all = bare && window.size == tensor::spatial(shape(source.item));
   if (!maximum && more != tensor::cube(0)) counts = false;
   int item = source.item;
   if (all) {
     item = maximum ? max_over_space(item) : mean_over_space(item);
   } else if (!(bare && window.size == tensor::cube(1) && window.stride == tensor::cube(1))) {
-    item = put(Op(Pool{.kind = maximum ? PoolKind::max : PoolKind::average, .window = window, .count_include_pad = counts}), {item});
+    item = put(
+        Op(Pool{.kind = maximum ? PoolKind::max : PoolKind::average, .window = window, .count_include_pad = counts}),
+        {item});
   }
   return plain_view(item, shape(item), spatial_count_ + 2);
 }
@@ -174,7 +192,7 @@ Value Importer::pool(const OpNode& node, const Arguments& arguments) {
 /// The largest cell of each channel.
 int Importer::max_over_space(int item) {
   if (tensor::spatial(shape(item)) == tensor::cube(1)) return item;
-  return put(Op(Pool{.kind = PoolKind::max, .window = {.size = tensor::spatial(shape(item))}}), {item});
+  return put(Op(GlobalMaxPool{}), {item});
 }
 
 Value Importer::pad(const OpNode& node, const Arguments& arguments) {
@@ -199,11 +217,15 @@ Value Importer::pad(const OpNode& node, const Arguments& arguments) {
   if (std::all_of(pads.begin(), pads.end(), [](std::int64_t one) { return one == 0; })) return given_source;
   const View source = plain_source(arguments, 0);
   if (pads[0] != 0 || pads[rank] != 0 || pads[1] != 0 || pads[rank + 1] != 0)
-    fail(Exit::bad_data, "padding of samples or channels is not supported; use a convolution of one tap for more channels");
-  Pad op{.mode = mode == "reflect" ? PadMode::reflect : mode == "edge" ? PadMode::edge : PadMode::zeros,
+    fail(Exit::bad_data,
+         "padding of samples or channels is not supported; use a convolution of one tap for more channels");
+  Pad op{.mode = mode == "reflect" ? PadMode::reflect
+                 : mode == "edge"  ? PadMode::edge
+                                   : PadMode::zeros,
          .lo = spatial_list({pads.begin() + 2, pads.begin() + static_cast<std::ptrdiff_t>(rank)}, 0),
          .hi = spatial_list({pads.begin() + static_cast<std::ptrdiff_t>(rank) + 2, pads.end()}, 0)};
-  if (mode != "constant" && mode != "reflect" && mode != "edge") fail(Exit::bad_data, "padding by '{}' is not supported; zeros, reflect and edge are", mode);
+  if (mode != "constant" && mode != "reflect" && mode != "edge")
+    fail(Exit::bad_data, "padding by '{}' is not supported; zeros, reflect and edge are", mode);
   int item = source.item;
   // Below zero cells are cut off.
   Slice crop;
@@ -213,7 +235,9 @@ Value Importer::pad(const OpNode& node, const Arguments& arguments) {
     const std::int64_t above = std::min<std::int64_t>(op.hi[dim], 0);
     crop.first[dim] = -below;
     crop.size[dim] = shape(item)[dim] + below + above;
-    if (crop.size[dim] < 1) fail(Exit::bad_data, "a padding of {} and {} leaves nothing of {} cells", op.lo[dim], op.hi[dim], shape(item)[dim]);
+    if (crop.size[dim] < 1)
+      fail(Exit::bad_data, "a padding of {} and {} leaves nothing of {} cells", op.lo[dim], op.hi[dim],
+           shape(item)[dim]);
     crops = crops || below != 0 || above != 0;
     op.lo[dim] = std::max<std::int64_t>(op.lo[dim], 0);
     op.hi[dim] = std::max<std::int64_t>(op.hi[dim], 0);
@@ -221,7 +245,11 @@ Value Importer::pad(const OpNode& node, const Arguments& arguments) {
   if (crops) item = put(Op(crop), {item});
   if (mode == "constant" && value <= -1e30) {
     const Shape dst = infer_shape(Op(op), {shape(item)});
-    item = put(Symbol{.op = "low_pad", .trouble = "padding with the lowest number is supported only before a max pool", .lo = op.lo, .hi = op.hi}, {item}, dst);
+    item = put(Symbol{.op = "low_pad",
+                      .trouble = "padding with the lowest number is supported only before a max pool",
+                      .lo = op.lo,
+                      .hi = op.hi},
+               {item}, dst);
   } else if (mode == "constant" && value != 0) {
     fail(Exit::bad_data, "padding with {} is not supported; use zeros", value);
   } else if (op.lo != tensor::cube(0) || op.hi != tensor::cube(0)) {
@@ -237,7 +265,8 @@ Value Importer::resize(const OpNode& node, const Arguments& arguments) {
   const Extents have = extents_of(source);
   const std::string mode = text_of(node, "mode", "nearest");
   const std::string place = text_of(node, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
-  std::vector<double> factors = old ? (given(arguments, 1) ? numbers_of(constant(arguments, 1)) : std::vector<double>()) : std::vector<double>();
+  std::vector<double> factors =
+      old ? (given(arguments, 1) ? numbers_of(constant(arguments, 1)) : std::vector<double>()) : std::vector<double>();
   if (old && factors.empty()) {
     for (const float one : list_of_floats(node, "scales")) factors.push_back(one);
   }
@@ -254,8 +283,10 @@ Value Importer::resize(const OpNode& node, const Arguments& arguments) {
     if (!factors.empty()) factors = all_factors;
     if (!sizes.empty()) sizes = all_sizes;
   }
-  if (sizes.size() != rank && factors.size() != rank) fail(Exit::bad_data, "its sizes or scales do not fit a source of {} dims", rank);
-  if (text_of(node, "keep_aspect_ratio_policy", "stretch") != "stretch") fail(Exit::bad_data, "only the policy 'stretch' is supported");
+  if (sizes.size() != rank && factors.size() != rank)
+    fail(Exit::bad_data, "its sizes or scales do not fit a source of {} dims", rank);
+  if (text_of(node, "keep_aspect_ratio_policy", "stretch") != "stretch")
+    fail(Exit::bad_data, "only the policy 'stretch' is supported");
   Resize op;
   bool changes = false;
   bool whole = true;
@@ -283,13 +314,20 @@ Value Importer::resize(const OpNode& node, const Arguments& arguments) {
   if (mode == "nearest") {
     const std::string rounding = text_of(node, "nearest_mode", old ? "floor" : "round_prefer_floor");
     const bool torch = place == "asymmetric" && rounding == "floor";
-    const bool same_cells = whole && (place == "half_pixel" || place == "pytorch_half_pixel" || place == "asymmetric") &&
+    const bool same_cells = whole &&
+                            (place == "half_pixel" || place == "pytorch_half_pixel" || place == "asymmetric") &&
                             !(place == "asymmetric" && rounding != "floor");
-    if (!torch && !same_cells) fail(Exit::bad_data, "nearest with '{}' and '{}' is not supported; PyTorch's interpolate makes 'asymmetric' and 'floor'", place, rounding);
+    if (!torch && !same_cells)
+      fail(Exit::bad_data,
+           "nearest with '{}' and '{}' is not supported; PyTorch's interpolate makes 'asymmetric' and 'floor'", place,
+           rounding);
   } else if (mode == "linear") {
     op.mode = ResizeMode::linear;
-    if (old) fail(Exit::bad_data, "linear resizing means something else in opset {}; export with opset 11 or later", file_.opset);
-    if (place != "align_corners" && place != "half_pixel" && place != "pytorch_half_pixel") fail(Exit::bad_data, "linear with '{}' is not supported; align_corners and half_pixel are", place);
+    if (old)
+      fail(Exit::bad_data, "linear resizing means something else in opset {}; export with opset 11 or later",
+           file_.opset);
+    if (place != "align_corners" && place != "half_pixel" && place != "pytorch_half_pixel")
+      fail(Exit::bad_data, "linear with '{}' is not supported; align_corners and half_pixel are", place);
     op.align_corners = place == "align_corners";
     if (integer_of(node, "antialias", 0) != 0) fail(Exit::bad_data, "antialias is not supported");
   } else {
