@@ -20,7 +20,7 @@ import numpy
 from program import PROGRAM, ProgramTest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from job import SECONDS_TO_END, Job, RunningClock, until  # noqa: E402
+from job import SECONDS_TO_END, Job, clock, until  # noqa: E402
 from runs import RunFolder, write_run  # noqa: E402
 
 SHIM = pathlib.Path(sys.argv.pop(1)).resolve()
@@ -31,7 +31,6 @@ GRIDS = {1: "n1", 2: "d2", 3: "f3", 4: "n2d2"}
 PATHS = ["rank", "all", "mpirun", "command"]
 # Of a step, by a read that takes as long.
 MILLISECONDS = [20, 5000]
-clock = RunningClock()
 
 
 class Trial:
