@@ -50,6 +50,14 @@ std::int64_t passing_bytes(const RunFile& run, const model::Graph& graph, const 
   return base::checked_mul(largest, comm.rank() == 0 ? 2 : 1) + (run.checkpoint.on ? largest / comm.size() : 0);
 }
 
+/// Of the mini-batch that is read while another one is computed, what this rank reads.
+std::int64_t ahead_bytes(const Setup& setup, const comm::Comm& comm) {
+  const data::sets::SampleShape& shape = setup.batches.stream().shape();
+  const std::int64_t items = base::checked_add(tensor::volume(shape.input), tensor::volume(shape.target));
+  const std::int64_t of_all = base::checked_mul(base::checked_mul(items, sizeof(float)), setup.batches.mini_batch());
+  return (of_all + comm.size() - 1) / comm.size();
+}
+
 /// Collective.
 std::unique_ptr<engine::Session> make_session(const RunFile& run, const Setup& setup, comm::Comm& comm,
                                               const TrainOptions& options) {
@@ -58,7 +66,8 @@ std::unique_ptr<engine::Session> make_session(const RunFile& run, const Setup& s
   session_options.threads = options.threads;
   session_options.kernels = options.kernels;
   session_options.kernels.limits.steps_per_epoch = std::min(setup.batches.steps_per_epoch(), setup.steps);
-  session_options.other_bytes = copy_bytes(run, setup.graph) / setup.plan.ranks + passing_bytes(run, setup.graph, comm);
+  session_options.other_bytes = copy_bytes(run, setup.graph) / setup.plan.ranks + passing_bytes(run, setup.graph, comm) +
+                                ahead_bytes(setup, comm);
   return std::make_unique<engine::Session>(setup.graph, setup.plan, comm, session_options);
 }
 
