@@ -291,7 +291,7 @@ int Supervisor::code_of_job(int status) const {
     if (of_rank < 0 || (said >= 0 && of_rank != said)) return code;
     said = of_rank;
   }
-  return said < 0 ? code : said;
+  return said <= 0 ? code : said;
 }
 
 /// Why the job ended with this code, if no rank of this machine printed it; empty if they ended as they should.
