@@ -40,6 +40,9 @@ std::int64_t copy_bytes(const RunFile& run, const model::Graph& graph) {
                            model::parameter_count(graph));
 }
 
+/// What the threads that read samples and write checkpoints take for themselves.
+constexpr std::int64_t heaps_bytes = 8 << 20;
+
 /// What this rank takes for moments when weights are made, saved or written to a checkpoint, one parameter after the
 /// other: the largest as a whole, on rank 0 also the part of it that a rank has sent, and what the checkpoint's thread
 /// writes of it.
@@ -47,7 +50,8 @@ std::int64_t passing_bytes(const RunFile& run, const model::Graph& graph, const 
   std::int64_t largest = 0;
   for (const model::Parameter& parameter : model::parameters(graph))
     largest = std::max(largest, base::checked_mul(model::count(parameter), sizeof(float)));
-  return base::checked_mul(largest, comm.rank() == 0 ? 2 : 1) + (run.checkpoint.on ? largest / comm.size() : 0);
+  const std::int64_t of_checkpoint = run.checkpoint.on ? largest / comm.size() : 0;
+  return base::checked_mul(largest, comm.rank() == 0 ? 2 : 1) + of_checkpoint + heaps_bytes;
 }
 
 /// Of the mini-batch that is read while another one is computed, what this rank reads.
