@@ -310,8 +310,7 @@ std::string Supervisor::why_start_failed(int status, int code) const {
   const std::string cause = cause_text(code);
   if (job_.on_hosts)
     return code <= 128 ? "" : fmt::format("a rank on another host ended without a message{}: {}", when_starting, cause);
-  if (WIFSIGNALED(status))
-    return fmt::format("{} ended{}: {}", name_of(mpirun_), when_starting, cause);
+  if (WIFSIGNALED(status)) return fmt::format("{} ended{}: {}", name_of(mpirun_), when_starting, cause);
   const auto is_known = [](const Process& process) { return process.rank >= 0; };
   if (processes_.size() < static_cast<std::size_t>(job_.ranks_here) && !processes_.empty())
     return fmt::format("a rank on host '{}' ended without a message{}: {}", host_name(), when_starting, cause);

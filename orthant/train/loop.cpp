@@ -70,8 +70,8 @@ std::unique_ptr<engine::Session> make_session(const RunFile& run, const Setup& s
   session_options.threads = options.threads;
   session_options.kernels = options.kernels;
   session_options.kernels.limits.steps_per_epoch = std::min(setup.batches.steps_per_epoch(), setup.steps);
-  session_options.other_bytes = copy_bytes(run, setup.graph) / setup.plan.ranks + passing_bytes(run, setup.graph, comm) +
-                                ahead_bytes(setup, comm);
+  session_options.other_bytes = copy_bytes(run, setup.graph) / setup.plan.ranks +
+                                passing_bytes(run, setup.graph, comm) + ahead_bytes(setup, comm);
   return std::make_unique<engine::Session>(setup.graph, setup.plan, comm, session_options);
 }
 
