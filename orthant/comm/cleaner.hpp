@@ -6,8 +6,8 @@
 
 namespace orthant::comm {
 
-/// A process beside the command that has started mpirun. If the command is killed, it ends what is left of the job on this
-/// machine, and removes Open MPI's files. Ranks do so, too, but may not have begun.
+/// A process beside the command that has started mpirun. If the command is killed, it ends what is left of the job on
+/// this machine, and removes Open MPI's files. Ranks do so, too, but may not have begun.
 class Cleaner {
  public:
   /// `address` is the attendance's, which the job's processes have in their environment.

@@ -17,8 +17,9 @@ bool has_ended(int process);
 /// Waits until a process from open_process() has ended.
 void wait_for_end(int process);
 
-/// For a process that was forked to stay when this one ends: it leaves the session, takes no signal that can be refused,
-/// and has no file open but these processes from open_process(), as 0, 1 and so on. Others may wait for the end of files.
+/// For a process that was forked to stay when this one ends: it leaves the session, takes no signal that can be
+/// refused, and has no file open but these processes from open_process(), as 0, 1 and so on. Others may wait for the
+/// end of files.
 void become_guard(std::initializer_list<int> processes);
 
 /// Sends a signal to a process from open_process(), if it is still there.

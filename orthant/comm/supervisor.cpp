@@ -291,7 +291,7 @@ int Supervisor::code_of_job(int status) const {
     if (of_rank < 0 || (said >= 0 && of_rank != said)) return code;
     said = of_rank;
   }
-  return said < 0 ? code : said;
+  return said <= 0 ? code : said;
 }
 
 /// Why the job ended with this code, if no rank of this machine printed it; empty if they ended as they should.
@@ -310,8 +310,7 @@ std::string Supervisor::why_start_failed(int status, int code) const {
   const std::string cause = cause_text(code);
   if (job_.on_hosts)
     return code <= 128 ? "" : fmt::format("a rank on another host ended without a message{}: {}", when_starting, cause);
-  if (WIFSIGNALED(status))
-    return fmt::format("{} ended{}: {}", name_of(mpirun_), when_starting, cause);
+  if (WIFSIGNALED(status)) return fmt::format("{} ended{}: {}", name_of(mpirun_), when_starting, cause);
   const auto is_known = [](const Process& process) { return process.rank >= 0; };
   if (processes_.size() < static_cast<std::size_t>(job_.ranks_here) && !processes_.empty())
     return fmt::format("a rank on host '{}' ended without a message{}: {}", host_name(), when_starting, cause);

@@ -164,8 +164,8 @@ void Parameters::clear_gaps(int index) {
   const Bucket bucket = at(schedule_.buckets, index);
   const auto clear = [&](std::int64_t begin, std::int64_t end) {
     if (begin == end) return;
-    const int gap = emitter_.add_piece(bucket.name + ".gap", bucket.gradient, begin * float_bytes,
-                                       (end - begin) * float_bytes);
+    const int gap =
+        emitter_.add_piece(bucket.name + ".gap", bucket.gradient, begin * float_bytes, (end - begin) * float_bytes);
     emitter_.emit(emitter_.node(), "clear_gap", model::FillTask{.dst = items_of(gap, {0, end - begin}).layout}, {gap});
   };
   std::int64_t end = 0;

@@ -40,6 +40,9 @@ std::int64_t copy_bytes(const RunFile& run, const model::Graph& graph) {
                            model::parameter_count(graph));
 }
 
+/// What the threads that read samples and write checkpoints take for themselves.
+constexpr std::int64_t heaps_bytes = 8 << 20;
+
 /// What this rank takes for moments when weights are made, saved or written to a checkpoint, one parameter after the
 /// other: the largest as a whole, on rank 0 also the part of it that a rank has sent, and what the checkpoint's thread
 /// writes of it.
@@ -47,7 +50,16 @@ std::int64_t passing_bytes(const RunFile& run, const model::Graph& graph, const 
   std::int64_t largest = 0;
   for (const model::Parameter& parameter : model::parameters(graph))
     largest = std::max(largest, base::checked_mul(model::count(parameter), sizeof(float)));
-  return base::checked_mul(largest, comm.rank() == 0 ? 2 : 1) + (run.checkpoint.on ? largest / comm.size() : 0);
+  const std::int64_t of_checkpoint = run.checkpoint.on ? largest / comm.size() : 0;
+  return base::checked_mul(largest, comm.rank() == 0 ? 2 : 1) + of_checkpoint + heaps_bytes;
+}
+
+/// Of the mini-batch that is read while another one is computed, what this rank reads.
+std::int64_t ahead_bytes(const Setup& setup, const comm::Comm& comm) {
+  const data::sets::SampleShape& shape = setup.batches.stream().shape();
+  const std::int64_t items = base::checked_add(tensor::volume(shape.input), tensor::volume(shape.target));
+  const std::int64_t of_all = base::checked_mul(base::checked_mul(items, sizeof(float)), setup.batches.mini_batch());
+  return (of_all + comm.size() - 1) / comm.size();
 }
 
 /// Collective.
@@ -58,7 +70,8 @@ std::unique_ptr<engine::Session> make_session(const RunFile& run, const Setup& s
   session_options.threads = options.threads;
   session_options.kernels = options.kernels;
   session_options.kernels.limits.steps_per_epoch = std::min(setup.batches.steps_per_epoch(), setup.steps);
-  session_options.other_bytes = copy_bytes(run, setup.graph) / setup.plan.ranks + passing_bytes(run, setup.graph, comm);
+  session_options.other_bytes = copy_bytes(run, setup.graph) / setup.plan.ranks +
+                                passing_bytes(run, setup.graph, comm) + ahead_bytes(setup, comm);
   return std::make_unique<engine::Session>(setup.graph, setup.plan, comm, session_options);
 }
 

@@ -1,7 +1,7 @@
 // Preloaded into `orthant` by crashes_test.py: kills the process in front of a call that changes a checkpoint.
 // ORTHANT_TEST_CRASH is the number of that call, from 1 on; with 0 nothing happens, and the calls are written, one per
-// line, into the file that ORTHANT_TEST_CALLS names. ORTHANT_TEST_ERROR makes the call fail with that errno instead. With
-// ORTHANT_TEST_RANK only calls of that rank count.
+// line, into the file that ORTHANT_TEST_CALLS names. ORTHANT_TEST_ERROR makes the call fail with that errno instead.
+// With ORTHANT_TEST_RANK only calls of that rank count.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -17,7 +17,7 @@ import numpy
 from program import PROGRAM, ProgramTest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from job import SECONDS_TO_END, Job, RunningClock, until  # noqa: E402
+from job import SECONDS_TO_END, Job, clock, until  # noqa: E402
 from runs import write_run  # noqa: E402
 
 SHIM = pathlib.Path(sys.argv.pop(1)).resolve()
@@ -28,7 +28,6 @@ RANKS = 3
 # A call, and how many of them a rank makes at least.
 CALLS = [("MPI_Init_thread", 1), ("MPI_Allreduce", 4), ("pread", 3), ("MPI_Iallreduce", 5), ("MPI_Startall", 60)]
 CODES = {"kill": 137, "exit": 3, "error": 74}
-clock = RunningClock()
 
 
 class Death:

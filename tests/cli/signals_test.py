@@ -20,18 +20,17 @@ import numpy
 from program import PROGRAM, ProgramTest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from job import SECONDS_TO_END, Job, RunningClock, until  # noqa: E402
+from job import SECONDS_TO_END, Job, clock, until  # noqa: E402
 from runs import RunFolder, write_run  # noqa: E402
 
 SHIM = pathlib.Path(sys.argv.pop(1)).resolve()
 SIGNALS = int(sys.argv.pop(1)) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 12
 SEED = int(os.environ.get("ORTHANT_TEST_SEED", "1"))
-AT_ONCE = 4
+AT_ONCE = int(os.environ.get("ORTHANT_TEST_AT_ONCE", "4"))
 GRIDS = {1: "n1", 2: "d2", 3: "f3", 4: "n2d2"}
 PATHS = ["rank", "all", "mpirun", "command"]
 # Of a step, by a read that takes as long.
 MILLISECONDS = [20, 5000]
-clock = RunningClock()
 
 
 class Trial:

@@ -14,19 +14,6 @@ SECONDS_TO_END = 120
 SECONDS_TO_VANISH = 60
 
 
-def until(condition, seconds, period=0.05):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(period)
-    return condition()
-
-
-def children(pid):
-    """Of a process, which may start some from more than one thread."""
-    lists = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
-    return sorted(int(word) for path in lists for word in path.read_text().split())
-
-
 class RunningClock:
     """Seconds in which this process itself could run: what a machine that stops for a while adds to a wait is left out."""
 
@@ -44,6 +31,22 @@ class RunningClock:
 
     def now(self):
         return self._seconds
+
+
+clock = RunningClock()
+
+
+def until(condition, seconds, period=0.05):
+    end = clock.now() + seconds
+    while not condition() and clock.now() < end:
+        time.sleep(period)
+    return condition()
+
+
+def children(pid):
+    """Of a process, which may start some from more than one thread."""
+    lists = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
+    return sorted(int(word) for path in lists for word in path.read_text().split())
 
 
 class Job:
@@ -96,11 +99,14 @@ class Job:
 
     def run(self, process):
         """stdout and stderr of a job that ends; kills one that does not, and raises."""
-        try:
-            return process.communicate(timeout=SECONDS_TO_END)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise
+        end = clock.now() + SECONDS_TO_END
+        while True:
+            try:
+                return process.communicate(timeout=1)
+            except subprocess.TimeoutExpired:
+                if clock.now() > end:
+                    self.kill()
+                    raise
 
     def expect_nothing_left(self, test):
         until(lambda: not self.processes(), SECONDS_TO_VANISH)

@@ -16,21 +16,8 @@ namespace orthant::test {
 
 /// Convolutions, batch normalisation and dropout, on labels or values, in a run that shuffles and augments.
 inline train::RunFile resumable_run(const TemporaryDirectory& folder, model::OptimizerKind kind) {
-  folder.write("net.yaml", R"(name: small
-input: 2x4x4x4
-layers:
-  - {name: conv1, op: conv, filters: 4, kernel: 3, pad: 1}
-  - {name: norm1, op: batch_norm}
-  - {name: act1, op: relu}
-  - {name: conv2, op: conv, filters: 6, kernel: 3, pad: 1}
-  - {name: act2, op: relu}
-  - {name: flatten, op: flatten}
-  - {name: drop1, op: dropout, rate: 0.3}
-  - {name: fc1, op: dense, features: 4}
-loss: mean_squared_error
-)");
   train::RunFile run;
-  run.model = folder.file("net.yaml");
+  run.model = ORTHANT_TEST_SUPPORT "/small.yaml";
   run.network.mini_batch = 4;
   run.steps = 12;
   run.optimizer = {.kind = kind, .momentum = kind == model::OptimizerKind::sgd ? 0.9 : 0};
