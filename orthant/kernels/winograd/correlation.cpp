@@ -90,11 +90,9 @@ struct Correlation::Item {
 constexpr std::int64_t skew = 16;  // floats between points, so that they do not fall into one cache set
 
 /// Each point of a tile has `channels` floats, input and output together; a register tile spans `rows` tiles.
-Blocking choose_blocking(Kind kind, const Tiling& tiling, std::int64_t channels, std::int64_t rows,
-                         std::int64_t threads) {
+Blocking choose_blocking(Kind kind, const Tiling& tiling, std::int64_t channels, std::int64_t rows, std::int64_t threads) {
   const bool staged = kind == Kind::staged;
-  const std::int64_t cache_bytes =
-      staged ? third_level_cache_bytes() / (4 * threads) : second_level_cache_bytes() / 8 * 5;
+  const std::int64_t cache_bytes = staged ? third_level_cache_bytes() / (4 * threads) : second_level_cache_bytes() / 8 * 5;
   const std::int64_t fits = cache_bytes / static_cast<std::int64_t>(sizeof(float)) / (tiling.points() * channels);
   const std::int64_t most_rows = staged ? 64 : 8;  // more would save nothing
   const std::int64_t most = std::clamp<std::int64_t>(fits / rows * rows, staged ? 4 * rows : rows, most_rows * rows);

@@ -26,8 +26,8 @@ std::int64_t tiles_of_stage(std::int64_t count, std::int64_t floats_per_tile, st
   return ceil_div(count, ceil_div(count, most));
 }
 
-/// backward_weights where every tile is transformed once: all threads transform a stage of tiles, for all channels,
-/// then all of them multiply it, each at some of the points.
+/// backward_weights where every tile is transformed once: all threads transform a stage of tiles, for all channels, then
+/// all of them multiply it, each at some of the points.
 class StagedGradient final : public Primitive {
  public:
   StagedGradient(const model::ConvTask& task, Kind kind, int threads);
