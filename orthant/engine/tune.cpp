@@ -87,7 +87,12 @@ class Tuning {
     std::int64_t room = limit_.bytes;
     Tuned tuned;
     for (int i = 0; i < most_tries; ++i) {
-      tuned = result(kernels, free_bytes(kernels, room));
+      try {
+        tuned = result(kernels, free_bytes(kernels, room));
+      } catch (const base::Error&) {
+        if (i == 0) throw;
+        break;  // the message below has the numbers that the user knows
+      }
       if (tuned.arena_bytes <= limit_.bytes) return tuned;
       room -= tuned.arena_bytes - limit_.bytes;
     }
