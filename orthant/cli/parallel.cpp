@@ -168,8 +168,8 @@ void apply_errors(const ParallelArguments& arguments, plan::Plan& plan) {
     for (const model::Pass pass : model::all_passes) {
       const model::Algorithm algorithm = largest_error(node.kernels[pass]);
       if (model::error_class(algorithm) > plan.error)
-        fail(Exit::usage, "--error {}: the plan computes {} {} by {}, whose errors are larger; make another plan", arguments.errors,
-             node.node, model::name_of(pass), model::name_of(algorithm));
+        fail(Exit::usage, "--error {}: the plan computes {} {} by {}, whose errors are larger; make another plan",
+             arguments.errors, node.node, model::name_of(pass), model::name_of(algorithm));
     }
   }
 }

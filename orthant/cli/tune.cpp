@@ -222,9 +222,10 @@ void add_tune(CLI::App& app) {
   command->add_option("--policy", arguments->policy, "Sizes of pieces that are tried: undivided, powerOfTwo or all")
       ->check(CLI::IsMember(policies))
       ->capture_default_str();
-  command->add_option("--error", arguments->error,
-                      "Algorithms to choose among: exact, within twice the error of direct sums, or fast, within ten "
-                      "times of it")
+  command
+      ->add_option("--error", arguments->error,
+                   "Algorithms to choose among: exact, within twice the error of direct sums, or fast, within ten "
+                   "times of it")
       ->check(CLI::IsMember({"exact", "fast"}))
       ->capture_default_str();
   command->add_option("--optimizer", arguments->optimizer, "sgd (with momentum) or adam")

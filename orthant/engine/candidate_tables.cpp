@@ -108,10 +108,11 @@ std::vector<Kernel> kernels_of(const schedule::Schedule& schedule, const model::
     open.algorithm = Algorithm::automatic;
     const auto [place, is_new] = places.try_emplace({step.node, conv->pass}, kernels.size());
     if (is_new)
-      kernels.push_back({.node = step.node,
-                         .task = open,
-                         .step = &step,
-                         .name = graph.nodes[static_cast<std::size_t>(step.node)].name + "." + model::name_of(conv->pass)});
+      kernels.push_back(
+          {.node = step.node,
+           .task = open,
+           .step = &step,
+           .name = graph.nodes[static_cast<std::size_t>(step.node)].name + "." + model::name_of(conv->pass)});
     Kernel& kernel = kernels[place->second];
     ++kernel.times;
     // Later micro-batches add to the gradients of earlier ones, which not every algorithm can.
@@ -171,7 +172,8 @@ std::vector<CandidateTables::Group> CandidateTables::groups_of(const Kernel& ker
   const std::int64_t all = kernel.task.src.extents.n;
   const bool adds = kernel.task.pass == Pass::backward_weights && !kernel.task.accumulate;
   const auto add = [&](std::int64_t samples, std::int64_t slabs) {
-    Group group{.piece = {.samples = samples, .slabs = slabs}, .task = with_samples(kernel.task, samples), .all_samples = all};
+    Group group{
+        .piece = {.samples = samples, .slabs = slabs}, .task = with_samples(kernel.task, samples), .all_samples = all};
     if (adds && samples < all) {
       Group first = group;
       first.first_only = true;
@@ -268,9 +270,8 @@ std::vector<double> CandidateTables::shortest(const ConvTask& task, std::vector<
   std::vector<double> least(entrants.size(), never);
   const auto try_once = [&](int i) {
     Entrant& one = entrants[static_cast<std::size_t>(i)];
-    const double seconds = options_.seconds(task, one.name, places.count, [&](int place) {
-      one.run.run(place * places.samples, scratch.data());
-    });
+    const double seconds = options_.seconds(task, one.name, places.count,
+                                            [&](int place) { one.run.run(place * places.samples, scratch.data()); });
     double& shortest = least[static_cast<std::size_t>(i)];
     shortest = std::min(shortest, seconds);
     return seconds;
@@ -287,8 +288,9 @@ std::vector<double> CandidateTables::shortest(const ConvTask& task, std::vector<
 
 microbatch::Table CandidateTables::table(const Kernel& kernel) {
   if (step_bytes(schedule_, *kernel.step) > options_.most_bytes)
-    base::fail(base::Exit::does_not_fit, "{}: its tensors take {} bytes and {} are available to try it; use a smaller mini-batch",
-               kernel.name, step_bytes(schedule_, *kernel.step), options_.most_bytes);
+    base::fail(base::Exit::does_not_fit,
+               "{}: its tensors take {} bytes and {} are available to try it; use a smaller mini-batch", kernel.name,
+               step_bytes(schedule_, *kernel.step), options_.most_bytes);
   microbatch::Table table{.kernel = kernel.name, .samples = kernel.task.src.extents.n};
   for (const Group& group : groups_of(kernel)) {
     const std::string key = key_of(group);
@@ -315,13 +317,14 @@ std::vector<Way> CandidateTables::compare(const Kernel& kernel, std::vector<Way>
   const std::string key = "whole: " + choice_key(kernel.task, options_.threads, options_.error);
   std::vector<microbatch::Measured>& list = known_[key];
   const auto find = [&](const Way& way) {
-    return std::find_if(list.begin(), list.end(), [&](const auto& one) { return one.algorithm == to_text(way.pieces, samples); });
+    return std::find_if(list.begin(), list.end(),
+                        [&](const auto& one) { return one.algorithm == to_text(way.pieces, samples); });
   };
   if (std::any_of(ways.begin(), ways.end(), [&](const Way& way) { return find(way) == list.end(); })) {
     std::vector<Entrant> entrants;
     for (const Way& way : ways)
-      entrants.push_back({to_text(way.pieces, samples),
-                          {kernel.task, way.pieces, options_.threads, memory_of(kernel).arguments()}});
+      entrants.push_back(
+          {to_text(way.pieces, samples), {kernel.task, way.pieces, options_.threads, memory_of(kernel).arguments()}});
     const Arena scratch(scratch_bytes(entrants));
     const std::vector<double> least = shortest(kernel.task, entrants, {}, scratch);
     for (std::size_t i = 0; i < ways.size(); ++i) {

@@ -39,8 +39,8 @@ struct TableOptions {
   int threads = 1;
   microbatch::Policy policy = microbatch::Policy::power_of_two;
   model::ErrorClass error = model::ErrorClass::exact;
-  std::string cache_path{};        ///< empty: nothing is remembered
-  std::int64_t most_bytes = 0;     ///< that a kernel and its arguments may take
+  std::string cache_path{};     ///< empty: nothing is remembered
+  std::int64_t most_bytes = 0;  ///< that a kernel and its arguments may take
   /// Numbers of samples of kernels that have been measured, of all that are to be.
   std::function<void(int done, int all, double seconds_left)> progress = [](int, int, double) {};
   std::function<void(const std::string& why)> ignored = [](const std::string&) {};  ///< the file is

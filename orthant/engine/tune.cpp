@@ -23,17 +23,15 @@ using Front = std::vector<Division>;
 Way way_of(const Division& division) {
   Way way{.seconds = division.seconds, .workspace_bytes = division.workspace_bytes};
   for (const Candidate& piece : division.pieces)
-    way.pieces.push_back({.algorithm = *model::algorithm_named(piece.algorithm),
-                          .samples = piece.samples,
-                          .slabs = piece.slabs});
+    way.pieces.push_back(
+        {.algorithm = *model::algorithm_named(piece.algorithm), .samples = piece.samples, .slabs = piece.slabs});
   return way;
 }
 
 /// Pieces that are all alike are said once: a plan begins its list again.
 plan::KernelChoice choice_of(const Way& way, std::int64_t samples) {
-  plan::KernelChoice choice{.algorithm = way.pieces.front().algorithm,
-                            .seconds = way.seconds,
-                            .scratch_bytes = way.workspace_bytes};
+  plan::KernelChoice choice{
+      .algorithm = way.pieces.front().algorithm, .seconds = way.seconds, .scratch_bytes = way.workspace_bytes};
   const ConvPiece whole{.algorithm = choice.algorithm, .samples = samples};
   if (way.pieces != std::vector{whole}) choice.pieces = way.pieces;
   const bool alike = std::all_of(way.pieces.begin(), way.pieces.end(),
@@ -58,7 +56,11 @@ class Tuning {
  public:
   Tuning(const model::Graph& graph, const plan::Plan& open, const schedule::LowerOptions& lowering,
          const TableOptions& options, const WorkspaceLimit& limit)
-      : graph_(graph), open_(open), lowering_(lowering), limit_(limit), schedule_(schedule::lower(graph, open, 0, lowering)),
+      : graph_(graph),
+        open_(open),
+        lowering_(lowering),
+        limit_(limit),
+        schedule_(schedule::lower(graph, open, 0, lowering)),
         tables_(schedule_, options) {}
 
   Tuned run() {
@@ -85,12 +87,19 @@ class Tuning {
     std::int64_t room = limit_.bytes;
     Tuned tuned;
     for (int i = 0; i < most_tries; ++i) {
-      tuned = result(kernels, free_bytes(kernels, room));
+      try {
+        tuned = result(kernels, free_bytes(kernels, room));
+      } catch (const base::Error&) {
+        if (i == 0) throw;
+        break;  // the message below has the numbers that the user knows
+      }
       if (tuned.arena_bytes <= limit_.bytes) return tuned;
       room -= tuned.arena_bytes - limit_.bytes;
     }
-    fail(Exit::does_not_fit, "--memory: the arena takes {} bytes with the least workspaces that were found, more than {}; "
-         "give {} or more, or use a smaller mini-batch", tuned.arena_bytes, limit_.bytes, tuned.arena_bytes);
+    fail(Exit::does_not_fit,
+         "--memory: the arena takes {} bytes with the least workspaces that were found, more than {}; "
+         "give {} or more, or use a smaller mini-batch",
+         tuned.arena_bytes, limit_.bytes, tuned.arena_bytes);
   }
 
   /// What each kernel may take during its steps, if all memory is `room`.
@@ -103,8 +112,10 @@ class Tuning {
       const auto* conv = task ? std::get_if<model::ConvTask>(task) : nullptr;
       const std::int64_t needed = live[i] + (conv ? 0 : std::max<std::int64_t>(0, step.scratch_bytes));
       if (needed > room)
-        fail(Exit::does_not_fit, "--memory: {} alone needs {} bytes, more than the {} that there are; give more, or use a "
-             "smaller mini-batch", step.name, needed, room);
+        fail(Exit::does_not_fit,
+             "--memory: {} alone needs {} bytes, more than the {} that there are; give more, or use a "
+             "smaller mini-batch",
+             step.name, needed, room);
       if (!conv) continue;
       std::int64_t& bytes = most[{step.node, conv->pass}];
       bytes = std::max(bytes, live[i]);
@@ -115,7 +126,8 @@ class Tuning {
   }
 
   /// The index into each front, as the limit wants it. Throws Error if there is none.
-  [[nodiscard]] std::vector<const Division*> chosen(const std::vector<Kernel>& kernels, const std::vector<Front>& fronts,
+  [[nodiscard]] std::vector<const Division*> chosen(const std::vector<Kernel>& kernels,
+                                                    const std::vector<Front>& fronts,
                                                     const std::vector<std::int64_t>& limits) const {
     std::vector<const Division*> divisions;
     if (limit_.of != Of::total) {
@@ -136,8 +148,8 @@ class Tuning {
     std::int64_t least = 0;
     for (const Front& front : fronts_) least += front.front().workspace_bytes;
     if (limit_.of == Of::total)
-      fail(Exit::does_not_fit, "--total: the convolutions take at least {} bytes of workspace together, more than {}", least,
-           limit_.bytes);
+      fail(Exit::does_not_fit, "--total: the convolutions take at least {} bytes of workspace together, more than {}",
+           least, limit_.bytes);
     const auto k = static_cast<std::size_t>(std::find(found.begin(), found.end(), nullptr) - found.begin());
     fail(Exit::does_not_fit, "{}: {} takes at least {} bytes of workspace, and {} are allowed; give more{}",
          limit_.of == Of::kernel ? "--workspace" : "--memory", kernels[k].name, fronts_[k].front().workspace_bytes,

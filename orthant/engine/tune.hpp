@@ -45,7 +45,8 @@ struct Tuned {
 
 /// Chooses an algorithm and pieces for every convolution and pass of a plan for one rank, whatever it chose before, so
 /// that a step's convolutions are as fast as the limit allows. Divisions are taken only where running them whole is
-/// clearly faster than the undivided way. Throws Error (does_not_fit) if the limit is too small, and says what would do.
+/// clearly faster than the undivided way. Throws Error (does_not_fit) if the limit is too small, and says what would
+/// do.
 Tuned tune(const model::Graph& graph, plan::Plan plan, const schedule::LowerOptions& lowering,
            const TableOptions& options, const WorkspaceLimit& limit);
 

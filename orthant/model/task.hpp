@@ -25,20 +25,10 @@ inline constexpr std::array all_passes{Pass::forward, Pass::backward_data, Pass:
 const char* name_of(Pass pass);
 
 /// How a convolution is computed. With `automatic` a rule decides; a task whose algorithm cannot do it is refused.
-enum class Algorithm {
-  automatic,
-  winograd,
-  matrix,
-  onednn,
-  direct,
-  winograd_large,
-  winograd_staged,
-  onednn_winograd
-};
-inline constexpr std::array named_algorithms{Algorithm::winograd,       Algorithm::matrix,
-                                             Algorithm::onednn,         Algorithm::direct,
-                                             Algorithm::winograd_large, Algorithm::winograd_staged,
-                                             Algorithm::onednn_winograd};
+enum class Algorithm { automatic, winograd, matrix, onednn, direct, winograd_large, winograd_staged, onednn_winograd };
+inline constexpr std::array named_algorithms{
+    Algorithm::winograd,       Algorithm::matrix,          Algorithm::onednn,         Algorithm::direct,
+    Algorithm::winograd_large, Algorithm::winograd_staged, Algorithm::onednn_winograd};
 const char* name_of(Algorithm algorithm);
 /// The algorithm of this name, or nothing.
 std::optional<Algorithm> algorithm_named(const std::string& name);

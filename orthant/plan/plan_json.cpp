@@ -20,7 +20,8 @@ using json = base::Json;
 constexpr int format_version = 1;
 constexpr int most_ranks = 1 << 20;
 
-const std::array<std::string, 7> plan_keys{"format", "version", "ranks", "micro_batches", "exchanges", "error", "nodes"};
+const std::array<std::string, 7> plan_keys{"format",    "version", "ranks", "micro_batches",
+                                           "exchanges", "error",   "nodes"};
 const std::array<std::string, 2> error_names{"exact", "fast"};
 const std::array<std::string, 5> exchange_keys{"sums", "buckets", "gathers", "levels", "most_ranks_per_machine"};
 const std::array<std::string, 2> group_form_keys{"form", "direct_up_to"};

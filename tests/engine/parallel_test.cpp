@@ -388,7 +388,8 @@ TEST(Parallel, PiecesOfSamplesChangeNoBitButThoseOfSums) {
   builder.add("b", model::Conv{.filters = 32, .window = three});
   builder.add("c", model::Conv{.filters = 32});
   const model::Graph graph = builder.finish({.terms = {{}}});
-  const RanksOptions options{.data = Data::reals, .lower = {.update = false, .input_gradient = true, .keep_output = true}};
+  const RanksOptions options{.data = Data::reals,
+                             .lower = {.update = false, .input_gradient = true, .keep_output = true}};
   for (const model::Algorithm algorithm : model::named_algorithms) {
     plan::Plan plan = plan::serial_plan(graph);
     const auto set = [&](model::Pass pass, const std::vector<model::ConvPiece>& pieces) {

@@ -91,11 +91,12 @@ plan::KernelChoices random_kernels(Random& random) {
     const int digit = number % digits;
     number /= digits;
     if (digit == 0) continue;
-    kernels[pass] = {.algorithm = model::named_algorithms[static_cast<std::size_t>(digit) - 1],
-                     .seconds = 0.1 * number,
-                     .scratch_bytes = number,
-                     .prepare_weights = number % 2 == 1,
-                     .pieces = pieces_of(static_cast<int>(base::keyed(static_cast<std::uint64_t>(number), digit) % 10000))};
+    kernels[pass] = {
+        .algorithm = model::named_algorithms[static_cast<std::size_t>(digit) - 1],
+        .seconds = 0.1 * number,
+        .scratch_bytes = number,
+        .prepare_weights = number % 2 == 1,
+        .pieces = pieces_of(static_cast<int>(base::keyed(static_cast<std::uint64_t>(number), digit) % 10000))};
     if (!kernels[pass].pieces.empty()) kernels[pass].algorithm = kernels[pass].pieces.front().algorithm;
   }
   return kernels;

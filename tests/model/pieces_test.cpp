@@ -11,13 +11,9 @@ ConvTask three_taps(Pass pass, std::int64_t stride = 1) {
   const tensor::Window window{
       .size = tensor::cube(3), .stride = tensor::cube(stride), .pad_lo = tensor::cube(1), .pad_hi = tensor::cube(1)};
   tensor::Shape dst{.n = src_shape.n, .c = 4};
-  const tensor::Extent3 cells =
-      tensor::window_output(window, {.d = src_shape.d, .h = src_shape.h, .w = src_shape.w});
+  const tensor::Extent3 cells = tensor::window_output(window, {.d = src_shape.d, .h = src_shape.h, .w = src_shape.w});
   for (const tensor::Dim dim : tensor::spatial_dims) dst[dim] = cells[dim];
-  return {.pass = pass,
-          .window = window,
-          .src = tensor::channels_last(src_shape),
-          .dst = tensor::channels_last(dst)};
+  return {.pass = pass, .window = window, .src = tensor::channels_last(src_shape), .dst = tensor::channels_last(dst)};
 }
 
 TEST(Pieces, WithoutPiecesTheTaskIsWhole) {

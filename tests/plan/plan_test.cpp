@@ -31,17 +31,17 @@ Plan full_plan() {
   plan.nodes[0].grid = {.n = 2, .d = 2};
   plan.nodes[1].grid = {.c = 4};
   plan.nodes[1].channel_parts = 2;
-  plan.nodes[2] = {.node = "act",
-                   .grid = {.c = 2, .h = 2},
-                   .first_rank = 4,
-                   .channel_parts = 2,
-                   .stage = 1,
-                   .statistics = Statistics::spatial,
-                   .kernels = {.forward = {model::Algorithm::winograd, 0.1, 4096},
-                               .backward_data = {.algorithm = model::Algorithm::matrix,
-                                                 .pieces = {{model::Algorithm::matrix, 8, 4},
-                                                            {model::Algorithm::onednn, 3}}},
-                               .backward_weights = {.algorithm = model::Algorithm::direct}}};
+  plan.nodes[2] = {
+      .node = "act",
+      .grid = {.c = 2, .h = 2},
+      .first_rank = 4,
+      .channel_parts = 2,
+      .stage = 1,
+      .statistics = Statistics::spatial,
+      .kernels = {.forward = {model::Algorithm::winograd, 0.1, 4096},
+                  .backward_data = {.algorithm = model::Algorithm::matrix,
+                                    .pieces = {{model::Algorithm::matrix, 8, 4}, {model::Algorithm::onednn, 3}}},
+                  .backward_weights = {.algorithm = model::Algorithm::direct}}};
   return plan;
 }
 

@@ -21,8 +21,8 @@ struct Problem {
   dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
   memory::desc src, dst, bias;
   memory::desc asked_src, asked_dst;  ///< those, or with Winograd what the implementation chooses
-  memory::desc any_weights;  ///< the implementation chooses
-  memory::desc weights;      ///< our order
+  memory::desc any_weights;           ///< the implementation chooses
+  memory::desc weights;               ///< our order
   memory::dims strides, dilates, pad_lo, pad_hi;
 };
 
@@ -208,8 +208,8 @@ class OnednnConv final : public Primitive {
 
   void reorder_tensor(std::size_t argument, const memory::desc& ours, const memory::desc& theirs, bool is_written) {
     if (ours == theirs) return;
-    copies_.push_back(
-        {argument, is_written, copy_bytes_, is_written ? make_reorder(engine_, theirs, ours) : make_reorder(engine_, ours, theirs)});
+    copies_.push_back({argument, is_written, copy_bytes_,
+                       is_written ? make_reorder(engine_, theirs, ours) : make_reorder(engine_, ours, theirs)});
     copy_bytes_ += padded_bytes(theirs.get_size());
   }
 
