@@ -11,6 +11,7 @@ import threading
 
 import torch
 from torch import nn
+from torch.utils import mkldnn
 
 CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 CHANNELS_LAST = {2: torch.channels_last, 3: torch.channels_last_3d}
@@ -148,7 +149,7 @@ def run_others():
     src = torch.randn(4, 16, 20, 20)
     exact = nn.functional.conv2d(src.double(), layer.weight.double(), layer.bias.double(), padding=1)
     with torch.no_grad():
-        blocked = torch.utils.mkldnn.to_mkldnn(nn.Sequential(layer, nn.ReLU()).eval())(src.to_mkldnn()).to_dense()
+        blocked = mkldnn.to_mkldnn(nn.Sequential(layer, nn.ReLU()).eval())(src.to_mkldnn()).to_dense()
         transposed = nn.ConvTranspose2d(16, 8, 2, stride=2)(src)
         half = layer.bfloat16()(src.bfloat16()).float()
     return {"blocked": difference(blocked, exact.clamp(min=0)), "half": difference(half, exact),
