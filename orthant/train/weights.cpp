@@ -31,7 +31,6 @@ std::string list_text(const std::vector<std::string>& names) {
 
 bool is_counter(const std::string& name) { return name.ends_with("num_batches_tracked"); }
 
-/// Weights of layers that only other outputs need may be there.
 std::vector<std::int64_t> file_extents(const tensor::Shape& shape, int spatial_count) {
   if (tensor::volume(shape) == shape.n * shape.c) return {shape.n, shape.c};
   std::vector<std::int64_t> extents{shape.n, shape.c};
@@ -182,6 +181,7 @@ void check_weights(const data::formats::SafetensorsFile& file, const model::Grap
   const std::vector<model::Parameter> parameters = model::parameters(graph);
   std::vector<std::string> missing;
   std::vector<std::string> extra;
+  // Weights of layers that only other outputs need may be there.
   std::set<std::string> known(graph.left_out.begin(), graph.left_out.end());
   for (const model::Parameter& parameter : parameters) {
     if (!model::is_in_files(graph, parameter)) continue;
