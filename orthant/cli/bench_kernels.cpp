@@ -86,8 +86,8 @@ std::vector<KernelTime> measure(double seconds_each, const engine::ChooseOptions
   const auto* conv = std::get_if<model::ConvTask>(&task);
   std::vector<KernelTime> times;
   for (const kernels::ConvCandidate& candidate : candidates(task, options)) {
-    const double seconds = engine::best_seconds(*candidate.primitive, memory.arguments(),
-                                                {.seconds = seconds_each, .runs = 1'000'000});
+    const double seconds =
+        engine::best_seconds(*candidate.primitive, memory.arguments(), {.seconds = seconds_each, .runs = 1'000'000});
     times.push_back({.step = step.name,
                      .algorithm = conv ? model::name_of(candidate.algorithm) : "dense",
                      .implementation = candidate.primitive->name(),
@@ -152,8 +152,7 @@ void run_bench_kernels(const BenchKernelsArguments& arguments) {
   const auto fastest = engine::find_fastest(schedule, alone, options);
   for (schedule::Step& step : schedule.steps) set_algorithm(step, fastest.choices, options.threads);
   std::vector<std::vector<KernelTime>> all;
-  for (const schedule::Step& step : schedule.steps)
-    all.push_back(measure(arguments.seconds, options, schedule, step));
+  for (const schedule::Step& step : schedule.steps) all.push_back(measure(arguments.seconds, options, schedule, step));
   const double peak = kernels::fma_peak_gflops(thread_count(arguments.threads));
   arguments.json ? print_json(all, peak) : print_table(all, peak);
 }

@@ -31,7 +31,7 @@ struct ChooseOptions {
   int threads = 1;
   /// Computes every convolution that can be computed this way so, and the others by the rule, whatever the plan says.
   model::Algorithm preferred = model::Algorithm::automatic;
-  bool measure = false;      ///< otherwise the rule decides, by shape alone
+  bool measure = false;  ///< otherwise the rule decides, by shape alone
   /// The largest that may be chosen. What a plan or `preferred` names may have more.
   model::ErrorClass errors = model::ErrorClass::exact;
   std::string cache_path{};  ///< empty: nothing is remembered
