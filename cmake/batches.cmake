@@ -50,7 +50,7 @@ orthant_batch(planner cut_prices cuts elimination hybrids improve local_work pla
 orthant_batch(planner search shortage tables traffic trials)
 orthant_batch(schedule byte_set footprints verify verify_exchanges verify_memory verify_ranks verify_structure)
 orthant_batch(kernels conv conv_error dense/dense matrix/conv matrix/patches matrix/weights winograd/conv
-  winograd/correlation winograd/narrow winograd/stretches winograd/tiling
+  winograd/correlation winograd/narrow winograd/staged_weights winograd/stretches winograd/tiling
   winograd/transformed_weights)
 orthant_batch(kernels direct/conv direct/correlation direct/geometry direct/rows instruction_set machine onednn/call
   onednn/conv task_key)

@@ -64,7 +64,8 @@ TEST(ConvError, AtMostThatOfItsClass) {
       // Where oneDNN has only a reference: what a sum of this length comes to in any order.
       const double most = onednn == found.end() ? 1e-6 : std::max(2 * onednn->second, 2e-7);
       for (const auto& [algorithm, error] : found) {
-        EXPECT_LE(error, model::error_class(algorithm) == model::ErrorClass::exact ? most : 5 * most) << model::name_of(algorithm) << ", " << line.text << ", pass " << static_cast<int>(pass);
+        EXPECT_LE(error, model::error_class(algorithm) == model::ErrorClass::exact ? most : 5 * most)
+            << model::name_of(algorithm) << ", " << line.text << ", pass " << static_cast<int>(pass);
       }
     }
   }

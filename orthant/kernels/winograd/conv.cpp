@@ -19,8 +19,8 @@ bool applies(const model::ConvTask& task, TileSize size) {
   const bool line = kind == model::ActivationKind::identity || kind == model::ActivationKind::relu ||
                     kind == model::ActivationKind::leaky_relu;
   const auto packed = [](const tensor::Layout& layout) { return layout.strides.c == 1 || layout.extents.c == 1; };
-  return line && tensor::pixels(task.src.extents) > 0 && tensor::pixels(task.dst.extents) > 0 &&
-         packed(task.src) && packed(task.dst);
+  return line && tensor::pixels(task.src.extents) > 0 && tensor::pixels(task.dst.extents) > 0 && packed(task.src) &&
+         packed(task.dst);
 }
 
 std::string name_of(Kind kind, const Tiling& tiling) {

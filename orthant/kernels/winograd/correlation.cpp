@@ -87,15 +87,24 @@ struct Correlation::Item {
   Outputs outputs{};
 };
 
-constexpr std::int64_t skew = 16;  // floats between points, so that they do not fall into one cache set
+/// How large blocks of tiles may be, in rows of register tiles: what fits into so many bytes, but not fewer or more.
+struct BlockLimits {
+  std::int64_t bytes = 0, least_rows = 1, most_rows = 8;
+  int threads = 1;
+};
+
+/// Blocks stay in the second-level cache. Those of stages go through the third, and weights are read once for more.
+BlockLimits block_limits(Kind kind, int threads) {
+  if (kind != Kind::staged) return {.bytes = second_level_cache_bytes() / 8 * 5, .threads = threads};
+  return {.bytes = third_level_cache_bytes() / (4 * threads), .least_rows = 4, .most_rows = 64, .threads = threads};
+}
 
 /// Each point of a tile has `channels` floats, input and output together; a register tile spans `rows` tiles.
-Blocking choose_blocking(Kind kind, const Tiling& tiling, std::int64_t channels, std::int64_t rows, std::int64_t threads) {
-  const bool staged = kind == Kind::staged;
-  const std::int64_t cache_bytes = staged ? third_level_cache_bytes() / (4 * threads) : second_level_cache_bytes() / 8 * 5;
-  const std::int64_t fits = cache_bytes / static_cast<std::int64_t>(sizeof(float)) / (tiling.points() * channels);
-  const std::int64_t most_rows = staged ? 64 : 8;  // more would save nothing
-  const std::int64_t most = std::clamp<std::int64_t>(fits / rows * rows, staged ? 4 * rows : rows, most_rows * rows);
+Blocking choose_blocking(const Tiling& tiling, std::int64_t channels, std::int64_t rows, const BlockLimits& limits) {
+  const std::int64_t fits = limits.bytes / static_cast<std::int64_t>(sizeof(float)) / (tiling.points() * channels);
+  const std::int64_t most =
+      std::clamp<std::int64_t>(fits / rows * rows, limits.least_rows * rows, limits.most_rows * rows);
+  const std::int64_t threads = limits.threads;
   // Enough blocks for all threads, as equal as can be.
   const std::int64_t count = tiling.count();
   std::int64_t blocks = ceil_div(count, most);
@@ -142,7 +151,7 @@ Correlation::Correlation(const model::ConvTask& task, Kind kind, int threads)
 const Correlation::BlockedTiling& Correlation::add_part(const SubTiling& added) {
   const int rows = tiles_.rows[static_cast<std::size_t>(std::min(panel_, weights_.padded_out()) / lanes_ - 1)];
   BlockedTiling part{.tiling = added.tiling, .points = added.points};
-  part.blocking = choose_blocking(kind_, part.tiling, most_in_ + most_out_, rows, threads_);
+  part.blocking = choose_blocking(part.tiling, most_in_ + most_out_, rows, block_limits(kind_, threads_));
   part.in_point = part.blocking.tiles * in_row_ + skew;
   part.out_point = part.blocking.tiles * most_out_ + skew;
   blocks_ += part.blocking.blocks;

@@ -5,6 +5,9 @@
 
 namespace orthant::kernels::winograd {
 
+/// Floats between points, so that they do not fall into one cache set.
+inline constexpr std::int64_t skew = 16;
+
 /// Lays out scratch memory, counted in floats; every piece begins at a cache line.
 class Scratch {
  public:

@@ -13,7 +13,6 @@
 namespace orthant::kernels::winograd {
 namespace {
 
-constexpr std::int64_t skew = 16;         // floats between points, so that they do not fall into one cache set
 constexpr std::int64_t longest_run = 32;  // tiles whose products are added up one by one: longer runs round worse
 constexpr std::int64_t out_panel = 64;    // outputs that are multiplied together: their points stay in cache
 
@@ -26,8 +25,8 @@ std::int64_t tiles_of_stage(std::int64_t count, std::int64_t floats_per_tile, st
   return ceil_div(count, ceil_div(count, most));
 }
 
-/// backward_weights where every tile is transformed once: all threads transform a stage of tiles, for all channels, then
-/// all of them multiply it, each at some of the points.
+/// backward_weights where every tile is transformed once: all threads transform a stage of tiles, for all channels,
+/// then all of them multiply it, each at some of the points.
 class StagedGradient final : public Primitive {
  public:
   StagedGradient(const model::ConvTask& task, Kind kind, int threads);

@@ -86,22 +86,21 @@ HWY_INLINE void map_channels(const MapCall& call, In in, Out out) {
     const Vector bias = to_dst && call.bias != nullptr ? hn::LoadU(tag, call.bias + c) : hn::Zero(tag);
     const auto from = in(c);
     const auto to = out(c);
-    map_cells<D, H, W>([&](int d, int h, int w)
-                         HWY_ATTR { return hn::LoadU(tag, from.template at<H::in, W::in>(d, h, w)); },
-                     [&](int d, int h, int w, Vector value) HWY_ATTR {
-                       float* const cell = to.template at<H::out, W::out>(d, h, w);
-                       stream ? hn::Stream(finish(value, bias), tag, cell) : hn::StoreU(finish(value, bias), tag, cell);
-                     });
+    map_cells<D, H, W>(
+        [&](int d, int h, int w) HWY_ATTR { return hn::LoadU(tag, from.template at<H::in, W::in>(d, h, w)); },
+        [&](int d, int h, int w, Vector value) HWY_ATTR {
+          float* const cell = to.template at<H::out, W::out>(d, h, w);
+          stream ? hn::Stream(finish(value, bias), tag, cell) : hn::StoreU(finish(value, bias), tag, cell);
+        });
   }
   if (hn::MaxLanes(tag) == 1 || c == call.channels) return;
   const direct::HWY_NAMESPACE::Tail tail(call.channels - c);
   const Vector bias = to_dst && call.bias != nullptr ? tail.load(call.bias + c) : hn::Zero(tag);
   const auto from = in(c);
   const auto to = out(c);
-  map_cells<D, H, W>(
-      [&](int d, int h, int w) HWY_ATTR { return tail.load(from.template at<H::in, W::in>(d, h, w)); },
-      [&](int d, int h, int w, Vector value)
-          HWY_ATTR { tail.store(finish(value, bias), to.template at<H::out, W::out>(d, h, w)); });
+  map_cells<D, H, W>([&](int d, int h, int w) HWY_ATTR { return tail.load(from.template at<H::in, W::in>(d, h, w)); },
+                     [&](int d, int h, int w, Vector value)
+                         HWY_ATTR { tail.store(finish(value, bias), to.template at<H::out, W::out>(d, h, w)); });
 }
 
 template <class D, class H, class W, bool to_dst, bool stream>
@@ -159,20 +158,19 @@ void map(const MapCall& call) {
 
 template <class D, class H, class W>
 Entry entry() {
-  return {.sides = {D::side, H::side, W::side},
-          .maps = {.src_to_points = &map<typename D::Src, typename H::Src, typename W::Src, Clipped::in>,
-                   .weights_to_points = &map<typename D::Weights, typename H::Weights, typename W::Weights>,
-                   .points_to_dst = &map<typename D::Dst, typename H::Dst, typename W::Dst, Clipped::out>,
-                   .diff_to_points = &map<typename D::Diff, typename H::Diff, typename W::Diff, Clipped::in>,
-                   .points_to_weights =
-                       &map<typename D::DiffWeights, typename H::DiffWeights, typename W::DiffWeights>}};
+  return {
+      .sides = {D::side, H::side, W::side},
+      .maps = {.src_to_points = &map<typename D::Src, typename H::Src, typename W::Src, Clipped::in>,
+               .weights_to_points = &map<typename D::Weights, typename H::Weights, typename W::Weights>,
+               .points_to_dst = &map<typename D::Dst, typename H::Dst, typename W::Dst, Clipped::out>,
+               .diff_to_points = &map<typename D::Diff, typename H::Diff, typename W::Diff, Clipped::in>,
+               .points_to_weights = &map<typename D::DiffWeights, typename H::DiffWeights, typename W::DiffWeights>}};
 }
 
 Table make_table() {
-  return {entry<One, One, Two>(),   entry<One, Two, One>(),   entry<One, Two, Two>(),
-          entry<Two, One, One>(),   entry<Two, One, Two>(),   entry<Two, Two, One>(),
-          entry<Two, Two, Two>(),   entry<One, Four, Four>(), entry<Two, Four, Four>(),
-          entry<One, Five, Five>()};
+  return {entry<One, One, Two>(),   entry<One, Two, One>(),  entry<One, Two, Two>(), entry<Two, One, One>(),
+          entry<Two, One, Two>(),   entry<Two, Two, One>(),  entry<Two, Two, Two>(), entry<One, Four, Four>(),
+          entry<Two, Four, Four>(), entry<One, Five, Five>()};
 }
 
 }  // namespace orthant::kernels::winograd::HWY_NAMESPACE

@@ -16,8 +16,6 @@
 namespace orthant::kernels::winograd {
 namespace {
 
-constexpr std::int64_t skew = 16;  // floats between points, so that they do not fall into one cache set
-
 /// A block of weights, and the tiles that are transformed for it at a time.
 struct WeightBlock {
   std::int64_t in = 1, out = 1, tiles = 8;
