@@ -6,7 +6,9 @@ namespace orthant::cli {
 
 void add_model(CLI::App& command, NetworkArguments& arguments) {
   command.add_option("model", arguments.model, "A name from `orthant models`, or a network file (.yaml)")->required();
-  command.add_option("--set", arguments.settings, "A setting of a zoo network, or output=NAME: key=value; may be given again")
+  command
+      .add_option("--set", arguments.settings,
+                  "A setting of a zoo network, or output=NAME: key=value; may be given again")
       ->allow_extra_args(false);
 }
 
