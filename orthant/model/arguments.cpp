@@ -264,8 +264,9 @@ List list_of(const PeaksTask& task) {
     return {{at::src, read, task.src}, {at::dst, write, task.dst}};
   }
   namespace at = at::peaks_backward;
-  return {
-      {at::diff_dst, read, given_or(task.diff_dst, task.dst)}, {at::dst, read, task.dst}, {at::diff_src, write, task.src}};
+  return {{at::diff_dst, read, given_or(task.diff_dst, task.dst)},
+          {at::dst, read, task.dst},
+          {at::diff_src, write, task.src}};
 }
 
 List list_of(const HighestPeakTask& task) {
@@ -274,8 +275,9 @@ List list_of(const HighestPeakTask& task) {
     return {{at::src, read, task.src}, {at::dst, write, task.dst}};
   }
   namespace at = at::highest_peak_backward;
-  return {
-      {at::diff_dst, read, task.dst}, {at::src, read, task.src}, {at::diff_src, write, given_or(task.diff_src, task.src)}};
+  return {{at::diff_dst, read, task.dst},
+          {at::src, read, task.src},
+          {at::diff_src, write, given_or(task.diff_src, task.src)}};
 }
 
 List list_of(const SoftmaxTask& task) {

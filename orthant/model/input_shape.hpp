@@ -14,7 +14,8 @@ struct InputShape {
   bool operator==(const InputShape&) const = default;
 };
 
-/// "4x128x128x128" (CxDxHxW), "3x224x224" (CxHxW) or "2x4096" (CxW). Throws Error(usage) with a remedy for anything else.
+/// "4x128x128x128" (CxDxHxW), "3x224x224" (CxHxW) or "2x4096" (CxW). Throws Error(usage) with a remedy for anything
+/// else.
 InputShape parse_input(std::string_view text, std::int64_t mini_batch);
 
 /// The inverse, without n: "4x128x128x128".

@@ -210,9 +210,9 @@ struct Flatten {
 };
 
 /// The closed set of ops. A new one breaks the build until its shape rule, lowering and kernel exist.
-using Op = std::variant<Input, Conv, ConvTranspose, Pool, GlobalAveragePool, GlobalMaxPool, Dense, BatchNorm, SampleNorm,
-                        Activation, PRelu, Affine, Softmax, Scale, Dropout, Add, Multiply, Resize, Slice, Pad,
-                        ChannelShuffle, PixelShuffle, Concat, Flatten>;
+using Op = std::variant<Input, Conv, ConvTranspose, Pool, GlobalAveragePool, GlobalMaxPool, Dense, BatchNorm,
+                        SampleNorm, Activation, PRelu, Affine, Softmax, Scale, Dropout, Add, Multiply, Resize, Slice,
+                        Pad, ChannelShuffle, PixelShuffle, Concat, Flatten>;
 
 /// "conv", "batch_norm", ...: the word of YAML files, tables and messages.
 const char* name_of(const Op& op);

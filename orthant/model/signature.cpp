@@ -133,8 +133,8 @@ std::string text_of(const SoftmaxTask& task) {
 }
 
 std::string text_of(const CopyTask& task) {
-  return fmt::format("copy src {} dst {}{}{}", text_of(task.src), text_of(task.dst), flag("scaled", task.factor != 1 || task.offset != 0),
-                     flag("accumulate", task.accumulate));
+  return fmt::format("copy src {} dst {}{}{}", text_of(task.src), text_of(task.dst),
+                     flag("scaled", task.factor != 1 || task.offset != 0), flag("accumulate", task.accumulate));
 }
 
 std::string text_of(const CopyPiecesTask& task) {

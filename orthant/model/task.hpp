@@ -227,9 +227,9 @@ struct SoftmaxTask {
   tensor::Layout diff_dst = tensor::as_other;  ///< backward; as dst if not given
 };
 
-/// The largest item of every channel of every sample, and where it is: three numbers side by side in w, the item and its
-/// place in the whole tensor, place = second + third * peak_places, with w fastest. The first of equal items counts; NaN
-/// is larger than all.
+/// The largest item of every channel of every sample, and where it is: three numbers side by side in w, the item and
+/// its place in the whole tensor, place = second + third * peak_places, with w fastest. The first of equal items
+/// counts; NaN is larger than all.
 ///   forward:       src, dst
 ///   backward_data: diff_dst (of which only the first numbers count), dst, diff_src
 /// Cell 0 of src is cell `first_src` of `global_src` cells.
@@ -250,8 +250,8 @@ struct HighestPeakTask {
   tensor::Layout diff_src = tensor::as_other;  ///< backward; as src if not given
 };
 
-/// dst = factor * src + offset, or dst += factor * src with `accumulate`. Layouts may permute: flatten, concat and split
-/// are copies.
+/// dst = factor * src + offset, or dst += factor * src with `accumulate`. Layouts may permute: flatten, concat and
+/// split are copies.
 ///   src, dst (may be in place)
 struct CopyTask {
   double factor = 1;
@@ -343,10 +343,10 @@ struct UpdateTask {
   int arrived = 0, kept = 0;
 };
 
-using Task =
-    std::variant<ConvTask, PrepareWeightsTask, DenseTask, PoolTask, NormSumsTask, NormTask, PixelNormTask,
-                 ActivationTask, PReluTask, ProductTask, ProductSumsTask, RemapTask, PeaksTask, HighestPeakTask,
-                 SoftmaxTask, CopyTask, CopyPiecesTask, FillTask, AddTask, DropoutTask, BiasGradientTask, LossSumsTask, LossTask, UpdateTask>;
+using Task = std::variant<ConvTask, PrepareWeightsTask, DenseTask, PoolTask, NormSumsTask, NormTask, PixelNormTask,
+                          ActivationTask, PReluTask, ProductTask, ProductSumsTask, RemapTask, PeaksTask,
+                          HighestPeakTask, SoftmaxTask, CopyTask, CopyPiecesTask, FillTask, AddTask, DropoutTask,
+                          BiasGradientTask, LossSumsTask, LossTask, UpdateTask>;
 
 /// Floating-point operations of a task (a multiply-add is two): convolutions and dense layers exactly, the rest
 /// as zero.

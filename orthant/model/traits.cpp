@@ -158,9 +158,7 @@ const tensor::AxisRule& rule_of(const AlongAxes& map, tensor::Dim dim) {
 
 const tensor::Window* window_of(const IndexMap& map) { return std::visit(WindowOf{}, map); }
 
-std::int64_t count(const CellBlocks& map) {
-  return base::checked_product({map.factor.d, map.factor.h, map.factor.w});
-}
+std::int64_t count(const CellBlocks& map) { return base::checked_product({map.factor.d, map.factor.h, map.factor.w}); }
 
 std::vector<tensor::Range> channels_of(const ShuffledChannels& map, tensor::Range range, std::int64_t channels) {
   const std::int64_t per_group = channels / map.groups;

@@ -24,8 +24,8 @@ struct UnderTransposedWindow {
   tensor::Window window;
   tensor::Extent3 output_padding;
 };
-/// The same channels, all cells, of which every rank makes one where they lie: nobody reads those of others, unless they
-/// are of an earlier pipeline stage.
+/// The same channels, all cells, of which every rank makes one where they lie: nobody reads those of others, unless
+/// they are of an earlier pipeline stage.
 struct WholeSpace {};
 /// The same cells and channels; of a source that has one cell or one channel, that one.
 struct BroadcastCells {};

@@ -9,8 +9,8 @@
 namespace orthant::model {
 
 /// Reads a network from YAML text (docs/networks.md); `origin` names it in messages. `input` replaces the input that
-/// the text names; otherwise that one is taken with n = `mini_batch`. `output` is one of several outputs; the first if it
-/// is empty.
+/// the text names; otherwise that one is taken with n = `mini_batch`. `output` is one of several outputs; the first if
+/// it is empty.
 Graph read_yaml(const std::string& text, const std::string& origin, const std::optional<InputShape>& input,
                 std::int64_t mini_batch, const std::string& output = {});
 

@@ -38,7 +38,8 @@ auto at(const std::string& origin, int line, Work work) {
 class Reader {
  public:
   Reader(const Document& document, const std::string& origin)
-      : origin_(origin), fields_(document, origin, std::array<std::string, 5>{"name", "input", "layers", "outputs", "loss"}) {}
+      : origin_(origin),
+        fields_(document, origin, std::array<std::string, 5>{"name", "input", "layers", "outputs", "loss"}) {}
 
   Graph read(const std::optional<InputShape>& replaced, std::int64_t mini_batch, const std::string& output) {
     const InputShape own = read_input(mini_batch);

@@ -75,7 +75,9 @@ class Mark {
   void add(const model::PeaksTask& task) { add_all(task.pass, task.src, task.dst, task.diff_dst); }
   void add(const model::HighestPeakTask& task) { add_all(task.pass, task.src, task.dst, task.diff_src); }
   void add(const model::SoftmaxTask& task) { add_all(task.pass, task.src, task.dst, task.diff_dst); }
-  void add(const model::CopyTask& task) { add_all(task.factor != 1 || task.offset != 0, task.accumulate, task.src, task.dst); }
+  void add(const model::CopyTask& task) {
+    add_all(task.factor != 1 || task.offset != 0, task.accumulate, task.src, task.dst);
+  }
   void add(const model::CopyPiecesTask& task) {
     add(task.accumulate);
     for (const model::CopyPiecesTask::Piece& piece : task.pieces) add_all(piece.src, piece.dst);

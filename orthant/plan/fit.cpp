@@ -30,7 +30,8 @@ struct ReadsNothing {
     return read.lo >= read.hi;
   }
   template <base::OneOf<model::NoSource, model::SameCells, model::UnderTransposedWindow, model::WholeSpace,
-                        model::BroadcastCells, model::ShuffledChannels, model::CellBlocks, model::ConcatenatedChannels, model::FlattenedChannels>
+                        model::BroadcastCells, model::ShuffledChannels, model::CellBlocks, model::ConcatenatedChannels,
+                        model::FlattenedChannels>
                 Other>
   bool operator()(const Other&) const {
     return false;

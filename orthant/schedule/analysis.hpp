@@ -63,8 +63,8 @@ class Analysis {
   [[nodiscard]] static tensor::Redistribution filling(const Geometry& geometry, int node);
   /// Those who sum over some of the channels have partial sums of a box that others own.
   [[nodiscard]] static tensor::Redistribution partial_sums(const Geometry& geometry, int node);
-  /// The maxima over the cells of every part of a node's source, side by side as model::PeaksTask writes them, for those
-  /// who own the node's dst.
+  /// The maxima over the cells of every part of a node's source, side by side as model::PeaksTask writes them, for
+  /// those who own the node's dst.
   [[nodiscard]] static tensor::Redistribution peaks(const Geometry& geometry, int node);
   /// The output as the loss wants it.
   [[nodiscard]] static tensor::Redistribution loss_reading(const Geometry& geometry);

@@ -18,10 +18,10 @@ struct Fetching {
 
 /// What this rank knows of a micro-batch on its way through the network.
 struct MicroBatchState {
-  std::vector<NodeValue> values;              ///< per node, of units' outs
-  std::vector<Tensor> sources;                ///< per node, of units' mains: the first source as it was read
-  std::vector<Tensor> gates;  ///< per node: the second source of a product as it was read, the peaks of all parts
-  std::vector<int> extra;                     ///< per node: argmax, peaks or saved statistics
+  std::vector<NodeValue> values;  ///< per node, of units' outs
+  std::vector<Tensor> sources;    ///< per node, of units' mains: the first source as it was read
+  std::vector<Tensor> gates;      ///< per node: the second source of a product as it was read, the peaks of all parts
+  std::vector<int> extra;         ///< per node: argmax, peaks or saved statistics
   std::vector<std::vector<Value>> gradients;  ///< per node: what its readers have passed back
   std::vector<bool> activation_undone;        ///< per node: the gradient is already that before the activation
 };

@@ -40,12 +40,11 @@ struct ChannelRoom {
   std::int64_t operator()(const model::Flatten&) const {
     return graph.nodes[static_cast<std::size_t>(node.srcs.front())].shape.c;
   }
-  template <
-      base::OneOf<model::Input, model::Conv, model::ConvTranspose, model::Pool, model::GlobalAveragePool, model::Dense,
-                  model::BatchNorm, model::Activation, model::PRelu, model::Affine, model::Scale, model::Dropout,
-                  model::Add, model::Multiply, model::Resize, model::Slice, model::Pad, model::Concat,
-                  model::GlobalMaxPool, model::ChannelShuffle, model::PixelShuffle>
-          Other>
+  template <base::OneOf<model::Input, model::Conv, model::ConvTranspose, model::Pool, model::GlobalAveragePool,
+                        model::Dense, model::BatchNorm, model::Activation, model::PRelu, model::Affine, model::Scale,
+                        model::Dropout, model::Add, model::Multiply, model::Resize, model::Slice, model::Pad,
+                        model::Concat, model::GlobalMaxPool, model::ChannelShuffle, model::PixelShuffle>
+                Other>
   std::int64_t operator()(const Other&) const {
     return node.shape.c;
   }

@@ -222,7 +222,8 @@ TEST(PeaksTasks, CountPlacesBeyondWhatFloatsCount) {
 }
 
 TEST(HighestPeakTasks, AreRight) {
-  for (const tensor::Shape& parts : {tensor::Shape{1, 1, 1, 1, 1}, {2, 3, 1, 1, 1}, {1, 5, 2, 3, 1}, {3, 17, 1, 2, 4}}) {
+  for (const tensor::Shape& parts :
+       {tensor::Shape{1, 1, 1, 1, 1}, {2, 3, 1, 1, 1}, {1, 5, 2, 3, 1}, {3, 17, 1, 2, 4}}) {
     const tensor::Shape peaks{parts.n, parts.c, parts.d, parts.h, parts.w * model::peak_numbers};
     for (const Room room : rooms) {
       model::HighestPeakTask task{.src = layout_with(room, peaks),

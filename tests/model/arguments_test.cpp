@@ -63,9 +63,11 @@ std::vector<Task> all_tasks() {
         NormTask{.pass = pass, .residual = true, .x = large, .y = dense, .diff_y = large, .residual_layout = large});
     tasks.emplace_back(ActivationTask{.pass = pass, .src = large, .dst = dense, .second = dense});
     tasks.emplace_back(SoftmaxTask{.pass = pass, .src = large, .dst = dense});
-    const Layout peaks = channels_last({2, 8, 1, 1, peak_numbers}), parts = channels_last({2, 8, 2, 1, 2 * peak_numbers});
+    const Layout peaks = channels_last({2, 8, 1, 1, peak_numbers}),
+                 parts = channels_last({2, 8, 2, 1, 2 * peak_numbers});
     tasks.emplace_back(PeaksTask{.pass = pass, .global_src = tensor::cube(6), .src = large, .dst = peaks});
-    tasks.emplace_back(PeaksTask{.pass = pass, .src = large, .dst = peaks, .diff_dst = layout_with(Room::both, peaks.extents)});
+    tasks.emplace_back(
+        PeaksTask{.pass = pass, .src = large, .dst = peaks, .diff_dst = layout_with(Room::both, peaks.extents)});
     tasks.emplace_back(HighestPeakTask{.pass = pass, .src = parts, .dst = channels_last({2, 8, 1, 1, 1})});
     tasks.emplace_back(HighestPeakTask{.pass = pass,
                                        .src = parts,

@@ -101,7 +101,8 @@ void define(const model::RemapTask& task, const Before& before, Arguments now) {
 /// Where in the whole tensor a cell of src lies, w fastest.
 std::int64_t place_of(const model::PeaksTask& task, const Shape& i) {
   std::int64_t place = 0;
-  for (const tensor::Dim dim : tensor::spatial_dims) place = place * task.global_src[dim] + i[dim] + task.first_src[dim];
+  for (const tensor::Dim dim : tensor::spatial_dims)
+    place = place * task.global_src[dim] + i[dim] + task.first_src[dim];
   return place;
 }
 
@@ -144,9 +145,10 @@ void define(const model::HighestPeakTask& task, const Before& before, Arguments 
       Shape place = at, high = at;
       place.w += 1;
       high.w += 2;
-      const std::pair<double, double> found{before[src].at(item(task.src, at)),
-                                            -before[src].at(item(task.src, place)) -
-                                                before[src].at(item(task.src, high)) * static_cast<double>(model::peak_places)};
+      const std::pair<double, double> found{
+          before[src].at(item(task.src, at)),
+          -before[src].at(item(task.src, place)) -
+              before[src].at(item(task.src, high)) * static_cast<double>(model::peak_places)};
       if (found <= most) return;
       most = found;
       best = at;

@@ -114,8 +114,6 @@ NodeValue forward(Lowering& lowering, const Unit& unit, const model::PixelShuffl
 void backward(Lowering& lowering, const Unit& unit, const model::ChannelShuffle& op) {
   shuffle_back(lowering, unit, op);
 }
-void backward(Lowering& lowering, const Unit& unit, const model::PixelShuffle& op) {
-  shuffle_back(lowering, unit, op);
-}
+void backward(Lowering& lowering, const Unit& unit, const model::PixelShuffle& op) { shuffle_back(lowering, unit, op); }
 
 }  // namespace orthant::schedule::ops
