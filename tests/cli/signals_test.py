@@ -103,6 +103,7 @@ class Signals(ProgramTest):
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             for trial in pool.map(lambda number: Trial(self.folder, number).try_it(), range(SIGNALS)):
                 seconds[trial.path, trial.milliseconds].append(trial.seconds)
+                print(f"{trial}: {trial.error or 'in order'}, {trial.seconds:.2f} s", flush=True)
                 errors += [trial.error] if trial.error else []
         for (path, milliseconds), all_of in sorted(seconds.items()):
             print(f"{path:8} steps of {milliseconds:4} ms: {len(all_of):3} signals, median {statistics.median(all_of):.2f} s, at most {max(all_of):.2f} s")
