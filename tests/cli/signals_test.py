@@ -29,7 +29,7 @@ SEED = int(os.environ.get("ORTHANT_TEST_SEED", "1"))
 AT_ONCE = int(os.environ.get("ORTHANT_TEST_AT_ONCE", "4"))
 GRIDS = {1: "n1", 2: "d2", 3: "f3", 4: "n2d2"}
 PATHS = ["rank", "all", "mpirun", "command"]
-# Of a step, by a read that takes as long.
+# Of a read; a step has several.
 MILLISECONDS = [20, 5000]
 
 
@@ -48,7 +48,7 @@ class Trial:
         self.seconds = 0
 
     def __str__(self):
-        return f"{self.signal.name} to {self.path}, {self.ranks} ranks, steps of {self.milliseconds} ms"
+        return f"{self.signal.name} to {self.path}, {self.ranks} ranks, reads of {self.milliseconds} ms"
 
     def start(self, job):
         words = [PROGRAM, "train", "run.yaml", f"output={self.run.path}", "--threads", "1", "--algorithm", "rule", "--grid", GRIDS[self.ranks]]
@@ -103,9 +103,10 @@ class Signals(ProgramTest):
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             for trial in pool.map(lambda number: Trial(self.folder, number).try_it(), range(SIGNALS)):
                 seconds[trial.path, trial.milliseconds].append(trial.seconds)
+                print(f"{trial}: {trial.error or 'in order'}, {trial.seconds:.2f} s", flush=True)
                 errors += [trial.error] if trial.error else []
         for (path, milliseconds), all_of in sorted(seconds.items()):
-            print(f"{path:8} steps of {milliseconds:4} ms: {len(all_of):3} signals, median {statistics.median(all_of):.2f} s, at most {max(all_of):.2f} s")
+            print(f"{path:8} reads of {milliseconds:4} ms: {len(all_of):3} signals, median {statistics.median(all_of):.2f} s, at most {max(all_of):.2f} s")
         self.assertEqual(len(errors), 0, "\n".join(errors))
 
 
