@@ -21,8 +21,8 @@ struct Geometry {
   Geometry(const Geometry&) = delete;
   Geometry& operator=(const Geometry&) = delete;
 
-  model::Graph graph;                        ///< with this number of samples
-  std::vector<plan::NodeCut> cuts;           ///< per node
+  model::Graph graph;               ///< with this number of samples
+  std::vector<plan::NodeCut> cuts;  ///< per node
   /// Per node that is the main one of a unit, and source, unless the node is cellwise.
   std::vector<std::vector<tensor::DemandTable>> reads;
   std::vector<std::vector<bool>> in_place;   ///< per node and source

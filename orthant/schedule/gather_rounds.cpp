@@ -141,7 +141,8 @@ std::optional<GatherGroup> gather_group(const tensor::Redistribution& boxes, int
   if (!kept) return {};
   const tensor::RankGroup ranks(boxes.held, rank, *kept);
   if (ranks.size() == 1 || form.of(ranks.size()) == plan::Form::direct) return {};
-  return GatherGroup{.members = ranks.to_list(), .place = ranks.place_of(rank), .boxes = owned_boxes(boxes.held, rank, *kept)};
+  return GatherGroup{
+      .members = ranks.to_list(), .place = ranks.place_of(rank), .boxes = owned_boxes(boxes.held, rank, *kept)};
 }
 
 GatherOrder::GatherOrder(const GatherGroup& group) : blocks_(group.members.size()) {

@@ -37,8 +37,8 @@ struct Levels {
   /// So many members of every machine, its first ones, take part in what goes between machines: as many as the machine
   /// with the fewest has.
   int active = 1;
-  int machines = 1;         ///< that have members
-  Members across;  ///< the members of all machines with this rank's place; empty if it is not active
+  int machines = 1;  ///< that have members
+  Members across;    ///< the members of all machines with this rank's place; empty if it is not active
   int across_place = -1;
 
   [[nodiscard]] bool is_active() const { return inside_place < active; }
