@@ -33,7 +33,7 @@ CASES = [
     ("--hosts: the value is empty", "bench", "halo", "cosmoflow", "--hosts", ""),
     ("--hosts excludes --hostfile", "bench", "io", "x.h5", "--hosts", "a", "--hostfile", "b"),
     ("--optimizer", "bench", "step", "cosmoflow", "--optimizer", "lamb"),
-    ("no network 'cosmoflw' (a file must end in .yaml or .yml); did you mean 'cosmoflow'?", "inspect", "cosmoflw"),
+    ("no network 'cosmoflw' (a file must end in .yaml, .yml or .onnx); did you mean 'cosmoflow'?", "inspect", "cosmoflw"),
     ("no setting 'batchnorm'; did you mean 'batch_norm'?", "inspect", "cosmoflow", "--set", "batchnorm=true"),
     ("128y128", "inspect", "cosmoflow", "--input", "4x128y128"),
     ("no convolution or dense layer 'conv99'", "bench", "kernels", "cosmoflow", "--input", "4x32x32x32", "--layer", "conv99"),

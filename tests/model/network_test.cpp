@@ -75,7 +75,7 @@ TEST_F(NetworkFile, IsRefusedWithItsPath) {
 
 TEST(LoadNetwork, SuggestsTheNearestName) {
   EXPECT_EQ(message_of([] { load_network("cosmoflw", {}); }),
-            "64: no network 'cosmoflw' (a file must end in .yaml or .yml); did you mean 'cosmoflow'?");
+            "64: no network 'cosmoflw' (a file must end in .yaml, .yml or .onnx); did you mean 'cosmoflow'?");
 }
 
 TEST(LoadNetwork, WantsTheNetworksNumberOfDims) {
