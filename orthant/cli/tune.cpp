@@ -183,22 +183,26 @@ void run_tune(const TuneArguments& arguments) {
   }
 }
 
+std::int64_t bytes_from(const std::string& option, const std::string& word) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 60U;
+  try {
+    std::string number = word;
+    const bool is_number = CLI::AsSizeValue(true)(number).empty() && !word.empty();
+    if (const std::uint64_t bytes = is_number ? std::stoull(number) : most + 1; bytes <= most)
+      return static_cast<std::int64_t>(bytes);
+  } catch (const std::exception&) {
+    // CLI11 refuses words by exceptions that do not name the option.
+  }
+  base::fail(base::Exit::usage, "{}: '{}' is no number of bytes; write for example 64MiB, 1GB or 0", option,
+             base::one_line(word));
+}
+
 /// Bytes, with the units of --memory everywhere: 64MiB, 1GB, or a number.
 CLI::Option* add_bytes(CLI::App& command, const std::string& name, std::optional<std::int64_t>& bytes,
                        const std::string& text) {
   return command
       .add_option_function<std::string>(
-          name,
-          [&bytes, name](const std::string& word) {
-            std::string number = word;
-            const std::string error = CLI::AsSizeValue(true)(number);
-            constexpr std::uint64_t most = std::uint64_t{1} << 60U;
-            if (!error.empty() || word.empty() || std::stoull(number) > most)
-              base::fail(base::Exit::usage, "{}: '{}' is no number of bytes; write for example 64MiB, 1GB or 0", name,
-                         base::one_line(word));
-            bytes = static_cast<std::int64_t>(std::stoull(number));
-          },
-          text)
+          name, [&bytes, name](const std::string& word) { bytes = bytes_from(name, word); }, text)
       ->type_name("BYTES");
 }
 

@@ -314,13 +314,11 @@ microbatch::Table CandidateTables::table(const Kernel& kernel) {
 
 std::vector<Way> CandidateTables::compare(const Kernel& kernel, std::vector<Way> ways) {
   const std::int64_t samples = kernel.task.src.extents.n;
-  const std::string key = "whole: " + choice_key(kernel.task, options_.threads, options_.error);
-  std::vector<microbatch::Measured>& list = known_[key];
-  const auto find = [&](const Way& way) {
-    return std::find_if(list.begin(), list.end(),
-                        [&](const auto& one) { return one.algorithm == to_text(way.pieces, samples); });
+  const auto key_of_way = [&](const Way& way) {
+    return "whole by " + to_text(way.pieces, samples) + ": " +
+           choice_key(kernel.task, options_.threads, options_.error);
   };
-  if (std::any_of(ways.begin(), ways.end(), [&](const Way& way) { return find(way) == list.end(); })) {
+  if (std::any_of(ways.begin(), ways.end(), [&](const Way& way) { return !known_.contains(key_of_way(way)); })) {
     std::vector<Entrant> entrants;
     for (const Way& way : ways)
       entrants.push_back(
@@ -332,18 +330,15 @@ std::vector<Way> CandidateTables::compare(const Kernel& kernel, std::vector<Way>
       run.run(0, scratch.data());
       const double error =
           kernel.task.accumulate ? 0 : kernels::sampled_error(kernel.task, memory_of(kernel).arguments());
-      const auto known = find(ways[i]);
-      const microbatch::Measured seen{entrants[i].name, least[i], run.workspace_bytes(), error};
-      known == list.end() ? list.push_back(seen) : void(*known = seen);
+      remember(key_of_way(ways[i]), {{entrants[i].name, least[i], run.workspace_bytes(), error}});
       ++measured_;
     }
-    remember(key, list);
   }
   for (Way& way : ways) {
-    const auto seen = find(way);
-    way.seconds = seen->seconds;
-    way.error = seen->error;
-    way.workspace_bytes = seen->workspace_bytes;
+    const microbatch::Measured& seen = known_[key_of_way(way)].front();
+    way.seconds = seen.seconds;
+    way.error = seen.error;
+    way.workspace_bytes = seen.workspace_bytes;
   }
   return ways;
 }

@@ -9,7 +9,7 @@ import unittest
 
 from program import PROGRAM, ProgramTest
 
-NETWORK = ("cosmoflow", "--input", "4x16x16x16", "--batch", 4, "--threads", 2)
+NETWORK = ("cosmoflow", "--input", "4x16x16x16", "--batch", 4, "--set", "dropout=0", "--threads", 2)
 RUN = """model: cosmoflow
 input: 4x16x16x16
 settings: {dropout: 0}

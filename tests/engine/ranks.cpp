@@ -275,14 +275,17 @@ void leave_open(plan::KernelChoice& choice) {
 }
 
 /// Random plans name algorithms without knowing what these can run: where they cannot, the rule decides.
-plan::Plan with_algorithms_that_run(const model::Graph& graph, plan::Plan plan, const schedule::LowerOptions& options) {
+plan::Plan with_algorithms_that_run(const model::Graph& graph, plan::Plan plan, const RanksOptions& options) {
   const plan::Plan asked = plan;
   for (int rank = 0; rank < plan.ranks; ++rank) {
-    for (const schedule::Step& step : schedule::lower(graph, asked, rank, options).steps) {
+    for (const schedule::Step& step : schedule::lower(graph, asked, rank, options.lower).steps) {
       const auto* task = std::get_if<model::Task>(&step.work);
       const auto* conv = task ? std::get_if<model::ConvTask>(task) : nullptr;
       if (!conv || conv->algorithm == model::Algorithm::automatic) continue;
-      if (kernels::conv_candidates(*conv, 1).front().algorithm != conv->algorithm)
+      // Those of class fast round whole numbers, too.
+      const bool rounds =
+          options.data == Data::integers && model::error_class(conv->algorithm) != model::ErrorClass::exact;
+      if (rounds || kernels::conv_candidates(*conv, 1).front().algorithm != conv->algorithm)
         leave_open(plan.nodes[static_cast<std::size_t>(step.node)].kernels[conv->pass]);
     }
   }
@@ -292,7 +295,7 @@ plan::Plan with_algorithms_that_run(const model::Graph& graph, plan::Plan plan, 
 /// The schedules of all ranks. Throws if something is wrong with them.
 std::vector<schedule::Schedule> lower_all(const model::Graph& graph, const plan::Plan& asked,
                                           const RanksOptions& options) {
-  const plan::Plan plan = with_algorithms_that_run(graph, asked, options.lower);
+  const plan::Plan plan = with_algorithms_that_run(graph, asked, options);
   std::vector<schedule::Schedule> ranks;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     schedule::LowerOptions own = options.lower;
