@@ -37,9 +37,9 @@ def main():
         loss_function(dst, target).backward()
         return dst
 
-    for line in sys.stdin:
-        if line.strip() == "end":
-            break
+    while (line := sys.stdin.readline().strip()) != "end":
+        if not line:
+            return  # the measurement was stopped
         start = time.perf_counter()
         backward()
         optimizer.step()
