@@ -14,8 +14,8 @@ struct NetworkOptions {
   SettingValues settings = {};
 };
 
-/// A zoo name, or a path that ends in .yaml, .yml or .onnx. Throws Error: unknown names (with the nearest), missing files,
-/// files and inputs that make no network.
+/// A zoo name, or a path that ends in .yaml, .yml or .onnx. Throws Error: unknown names (with the nearest), missing
+/// files, files and inputs that make no network.
 Graph load_network(const std::string& name_or_path, const NetworkOptions& options);
 
 /// Of the settings of a network file: the output that was asked for, or nothing. Throws Error(usage) for any other

@@ -144,7 +144,7 @@ void Parameters::zero_gradients(int node) {
 void Parameters::reduce(int unit) {
   for (int b = 0; b < static_cast<int>(schedule_.buckets.size()); ++b) {
     if (at(fillings_, b).last_unit != unit) continue;
-    clear_gaps(b);
+    if (options_.update || at(schedule_.buckets, b).holders.size() > 1) clear_gaps(b);
     const Bucket& bucket = at(schedule_.buckets, b);
     if (bucket.holders.size() == 1) {
       if (options_.update) update(bucket, {});

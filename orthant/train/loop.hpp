@@ -49,7 +49,7 @@ struct RunDescription {
   int ranks = 1, threads = 1;
   std::vector<std::string> remarks;  ///< on the plan
   std::vector<std::string> network_remarks;
-  std::vector<std::string> notes;    ///< on checkpoints
+  std::vector<std::string> notes;  ///< on checkpoints
   std::string directory;
 };
 

@@ -79,7 +79,7 @@ class BadInput(ProgramTest):
             (npy(numpy.ones((2, 2, 6, 6), ">f4")), "type '>f4'"),
             (npy(numpy.ones((2, 2, 6, 6), "c8")), "type '<c8'"),
             (npy(numpy.asfortranarray(numpy.ones((2, 2, 6, 6), "f4"))), "Fortran order"),
-            (npy(numpy.ones((2, 2, 6), "f4")), "an input is NxCxDxHxW or NxCxHxW"),
+            (npy(numpy.ones((2, 2), "f4")), "an input is NxCxDxHxW, NxCxHxW or NxCxW"),
             (npy(numpy.ones((0, 2, 6, 6), "f4")), "there is nothing in it"),
         ]
         for content, message in cases:

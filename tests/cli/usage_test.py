@@ -7,7 +7,7 @@ from program import ProgramTest
 CASES = [
     ("orthant: unknown command 'trian'; did you mean 'train'?", "trian", "run.yaml"),
     ("orthant: unknown command 'inspec'; did you mean 'inspect'?", "inspec", "cosmoflow"),
-    ("orthant: unknown command 'xyzzyplugh'; known are: models, inspect, train, evaluate, infer, step, bench, data, plan, calibrate, tune, doctor", "xyzzyplugh"),
+    ("orthant: unknown command 'xyzzyplugh'; known are: models, inspect, train, evaluate, infer, export, step, bench, data, plan, calibrate, tune, doctor", "xyzzyplugh"),
     ("orthant: a command is missing; known are: models, inspect",),
     ("orthant: unknown option '--versoin'; did you mean '--version'?", "--versoin"),
     ("orthant bench: unknown command 'kernel'; did you mean 'kernels'?", "bench", "kernel", "cosmoflow"),

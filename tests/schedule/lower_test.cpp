@@ -47,6 +47,7 @@ TEST(Lower, ActivationRidesOnConvolutionAndPoolingWritesItsGradientOverIt) {
             "pool.loss loss(pool, target, loss.sums, pool, loss)\n"
             "pool.backward_data pool(pool, -, act, act)\n"
             "conv.backward_weights conv(input, act, conv.weight.gradient, -)\n"
+            "conv.clear_gap fill(conv.weight.gap)\n"
             "conv.weight.update update(conv.weight.bucket, conv.weight.bucket.gradient, -, -, -)\n");
 }
 

@@ -352,7 +352,9 @@ std::unique_ptr<OnednnConv> create(const ConvTask& task, int threads,
 std::unique_ptr<Primitive> make_conv(const ConvTask& task, int threads) { return create(task, threads); }
 
 std::unique_ptr<Primitive> make_winograd(const ConvTask& task, int threads) {
-  if (task.prepared_bytes > 0 || !is_planar(task)) return nullptr;
+  // oneDNN divides by zero where there is nothing to compute.
+  if (task.prepared_bytes > 0 || !is_planar(task) || volume(task.src.extents) == 0 || volume(task.dst.extents) == 0)
+    return nullptr;
   return create(task, threads, dnnl::algorithm::convolution_winograd);
 }
 

@@ -15,6 +15,9 @@ std::optional<std::vector<Constant>> fold(const OpNode& node, const std::vector<
 /// The value of a Constant node.
 Constant constant_of_node(const OpNode& node);
 
+/// An input of a node, which must be there; and whether it is there.
+const Constant& input(const std::vector<const Constant*>& inputs, std::size_t index);
+bool given(const std::vector<const Constant*>& inputs, std::size_t index);
 /// Axes of a node, which are an attribute in older files and an input in newer ones.
 std::optional<Extents> axes_of(const OpNode& node, const std::vector<const Constant*>& inputs, std::size_t input);
 /// Extents without, and with, dims of one cell.
