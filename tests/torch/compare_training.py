@@ -67,9 +67,10 @@ CASES = [
     ("momentum, fast", "winograd_large", UNET, {"kind": "sgd", "momentum": 0.9}, 0.01, lambda p: SGD(p, 0.01, momentum=0.9), None),
     ("momentum, fast", "winograd_staged", RESNET, {"kind": "sgd", "momentum": 0.9}, 1e-3, lambda p: SGD(p, 1e-3, momentum=0.9), None),
 ]
+# Not Adam: with it, PyTorch in double and our direct convolutions, too, are 1e-2 apart after eighty steps.
 LONG_CASES = [
     ("hundred, fast", "winograd_large", COSMOFLOW, {"kind": "sgd", "momentum": 0.9}, 0.001, lambda p: SGD(p, 0.001, momentum=0.9), None),
-    ("hundred, fast", "winograd_staged", COSMOFLOW, "adam", 1e-4, lambda p: Adam(p, 1e-4), None),
+    ("hundred, fast", "winograd_staged", COSMOFLOW, {"kind": "sgd", "momentum": 0.9}, 0.001, lambda p: SGD(p, 0.001, momentum=0.9), None),
 ]
 
 
