@@ -91,6 +91,9 @@ def check(name, orthant, folder):
         target = draw.target(copy.deepcopy(model)(x).shape, labels, 3)
     loss = torch.nn.functional.cross_entropy if labels else torch.nn.functional.mse_loss
     export(copy.deepcopy(model), x, folder / "net.onnx")
+    # The exporter runs the network once in training form, so running statistics in the file are a step ahead.
+    model.load_state_dict({key: torch.from_numpy(value.copy()) for key, value in initializers(folder / "net.onnx").items()
+                           if key in model.state_dict()}, strict=False)
     numpy.save(folder / "input.npy", x.numpy())
     numpy.save(folder / "target.npy", target.numpy())
     program.train(orthant, folder, {
