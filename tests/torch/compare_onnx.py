@@ -108,11 +108,11 @@ def random_plan(orthant, folder, name, settings, shape):
         done = subprocess.run([str(word) for word in step_command(orthant, folder, settings, "--plan", path, "--ranks", 4)], capture_output=True, text=True)
         if done.returncode == 0:
             return True
-        refused = [node for node in nodes if f"{node['node']}:" in done.stderr or f"'{node['node']}'" in done.stderr]
+        refused = [node for node in nodes if f" {node['node']}:" in done.stderr or f"'{node['node']}'" in done.stderr]
         if done.returncode not in (65, 71) or not refused:
             raise SystemExit(f"random plan of {name}: {done.stderr}")
         refused[-1].update(grid={}, first_rank=0)
-    raise SystemExit(f"no random plan of {name}")
+    raise SystemExit(f"no random plan of {name}: {done.stderr}")
 
 
 def compare(name, orthant, folder, plans):
