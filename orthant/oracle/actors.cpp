@@ -10,6 +10,12 @@
 namespace orthant::oracle {
 namespace {
 
+/// True if these kernels move messages along while they compute.
+bool polls(model::Algorithm algorithm) {
+  using enum model::Algorithm;
+  return algorithm == winograd || algorithm == winograd_large || algorithm == winograd_staged;
+}
+
 using schedule::Exchange;
 using schedule::Message;
 using schedule::Round;
@@ -67,7 +73,7 @@ class Casting {
       const auto* task = std::get_if<model::Task>(&step.work);
       const auto* conv = task ? std::get_if<model::ConvTask>(task) : nullptr;
       actor.prices.push_back(task ? prices_.of(*task) : Price{});
-      actor.polls.push_back(conv && conv->algorithm == model::Algorithm::winograd);
+      actor.polls.push_back(conv && polls(conv->algorithm));
     }
     for (const Exchange& exchange : one.schedule.exchanges) actor.exchanges.push_back(ends_of(actor, exchange));
     actors_.push_back(std::move(actor));

@@ -72,7 +72,7 @@ ConvTask task_of(const Problem& problem, const Core::Layouts& layouts) {
 std::unique_ptr<kernels::Primitive> adding(ConvTask task, int threads) {
   if (task.pass != Pass::backward_weights) return nullptr;
   task.accumulate = true;
-  for (kernels::ConvCandidate& candidate : kernels::conv_candidates(task, threads)) {
+  for (kernels::ConvCandidate& candidate : kernels::conv_candidates(task, threads, model::ErrorClass::fast)) {
     if (candidate.algorithm == task.algorithm) return std::move(candidate.primitive);
   }
   return nullptr;
@@ -84,8 +84,9 @@ std::vector<std::unique_ptr<Core>> make_our_cores(const Problem& problem, const 
   const Core::Layouts layouts{
       .src = channels_last(problem.src), .weights = our_weights(problem), .dst = channels_last(problem.dst)};
   const ConvTask any = task_of(problem, layouts);
+  const model::ErrorClass most = options.fast ? model::ErrorClass::fast : model::ErrorClass::exact;
   std::vector<std::unique_ptr<Core>> cores;
-  for (kernels::ConvCandidate& candidate : kernels::conv_candidates(any, options.threads)) {
+  for (kernels::ConvCandidate& candidate : kernels::conv_candidates(any, options.threads, most)) {
     ConvTask task = any;
     task.algorithm = candidate.algorithm;
     cores.push_back(

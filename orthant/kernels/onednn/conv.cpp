@@ -356,7 +356,9 @@ std::unique_ptr<Primitive> make_winograd(const ConvTask& task, int threads) {
   // oneDNN 2.6 divides by zero where there is nothing to compute, and its backward-data is wrong where more is padded
   // on one side than on the other.
   if (volume(task.src.extents) == 0 || volume(task.dst.extents) == 0) return nullptr;
-  if (task.window.pad_lo != task.window.pad_hi) return nullptr;
+  for (const tensor::Dim dim : {tensor::Dim::h, tensor::Dim::w}) {
+    if (task.window.pad_lo[dim] != excess(task, dim)) return nullptr;
+  }
   return create(task, threads, dnnl::algorithm::convolution_winograd);
 }
 
