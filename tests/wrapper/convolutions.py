@@ -151,8 +151,11 @@ def run_others():
     with torch.no_grad():
         blocked = mkldnn.to_mkldnn(nn.Sequential(layer, nn.ReLU()).eval())(src.to_mkldnn()).to_dense()
         transposed = nn.ConvTranspose2d(16, 8, 2, stride=2)(src)
-        half = layer.bfloat16()(src.bfloat16()).float()
-    return {"blocked": difference(blocked, exact.clamp(min=0)), "half": difference(half, exact),
+        try:
+            half = difference(layer.bfloat16()(src.bfloat16()).float(), exact)
+        except RuntimeError as refusal:  # oneDNN has no bfloat16 for processors without AVX-512
+            half = str(refusal)
+    return {"blocked": difference(blocked, exact.clamp(min=0)), "half": half,
             "transposed": list(transposed.shape)}
 
 
