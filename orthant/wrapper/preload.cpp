@@ -152,6 +152,19 @@ dnnl_status_t execute(Convolution& convolution, int count, const dnnl_exec_arg_t
   }
 }
 
+/// What oneDNN makes of a description; of a convolution that is taken over, of the one that stands for it.
+template <class Made, class Real>
+dnnl_status_t describe(Real real, Made* made, const_dnnl_op_desc_t op, const_dnnl_primitive_attr_t attributes,
+                       dnnl_engine_t engine, const_dnnl_primitive_desc_t hint) {
+  if (const auto ours = take_over(op, attributes, engine)) {
+    if (real(made, &ours->request.op, ours->attributes.get(), engine, hint) == dnnl_success) {
+      remember(*made, ours->convolution);
+      return dnnl_success;
+    }
+  }
+  return real(made, op, attributes, engine, hint);
+}
+
 }  // namespace
 }  // namespace orthant::wrapper
 
@@ -165,13 +178,7 @@ dnnl_status_t dnnl_primitive_desc_iterator_create(dnnl_primitive_desc_iterator_t
                                                   const_dnnl_primitive_attr_t attributes, dnnl_engine_t engine,
                                                   const_dnnl_primitive_desc_t hint) {
   ORTHANT_REAL(dnnl_primitive_desc_iterator_create);
-  if (const auto ours = wrapper::take_over(op, attributes, engine)) {
-    if (real(iterator, &ours->request.op, ours->attributes.get(), engine, hint) == dnnl_success) {
-      wrapper::remember(*iterator, ours->convolution);
-      return dnnl_success;
-    }
-  }
-  return real(iterator, op, attributes, engine, hint);
+  return wrapper::describe(real, iterator, op, attributes, engine, hint);
 }
 
 dnnl_primitive_desc_t dnnl_primitive_desc_iterator_fetch(const_dnnl_primitive_desc_iterator_t iterator) {
@@ -198,13 +205,7 @@ dnnl_status_t dnnl_primitive_desc_create(dnnl_primitive_desc_t* description, con
                                          const_dnnl_primitive_attr_t attributes, dnnl_engine_t engine,
                                          const_dnnl_primitive_desc_t hint) {
   ORTHANT_REAL(dnnl_primitive_desc_create);
-  if (const auto ours = wrapper::take_over(op, attributes, engine)) {
-    if (real(description, &ours->request.op, ours->attributes.get(), engine, hint) == dnnl_success) {
-      wrapper::remember(*description, ours->convolution);
-      return dnnl_success;
-    }
-  }
-  return real(description, op, attributes, engine, hint);
+  return wrapper::describe(real, description, op, attributes, engine, hint);
 }
 
 dnnl_status_t dnnl_primitive_desc_clone(dnnl_primitive_desc_t* copy, const_dnnl_primitive_desc_t description) {
