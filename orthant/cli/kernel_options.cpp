@@ -63,7 +63,7 @@ engine::ChooseOptions kernel_options(const ParallelArguments& arguments, const c
       .threads = threads_per_rank(arguments),
       .preferred = model::algorithm_named(arguments.algorithm).value_or(model::Algorithm::automatic),
       .measure = arguments.algorithm == "measured",
-      .errors = arguments.errors == "fast" ? model::ErrorClass::fast : model::ErrorClass::exact,
+      .errors = errors_named(arguments.errors),
       .cache_path = microbatch::store_path()};
   if (comm.rank() != 0) return options;
   // Shared, because the functions below are copied together with the options.

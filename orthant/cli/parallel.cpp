@@ -147,6 +147,10 @@ void add_errors(CLI::App& command, std::string& errors) {
       ->check(CLI::IsMember({"exact", "fast"}));
 }
 
+model::ErrorClass errors_named(const std::string& errors) {
+  return errors == "fast" ? model::ErrorClass::fast : model::ErrorClass::exact;
+}
+
 namespace {
 
 /// Of the choice and its pieces.
@@ -163,7 +167,7 @@ model::Algorithm largest_error(const plan::KernelChoice& choice) {
 
 void apply_errors(const ParallelArguments& arguments, plan::Plan& plan) {
   if (arguments.errors.empty()) return;
-  plan.error = arguments.errors == "fast" ? model::ErrorClass::fast : model::ErrorClass::exact;
+  plan.error = errors_named(arguments.errors);
   for (const plan::NodePlan& node : plan.nodes) {
     for (const model::Pass pass : model::all_passes) {
       const model::Algorithm algorithm = largest_error(node.kernels[pass]);

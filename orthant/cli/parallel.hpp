@@ -39,6 +39,8 @@ void add_parallel(CLI::App& command, ParallelArguments& arguments);
 
 /// --error alone.
 void add_errors(CLI::App& command, std::string& errors);
+/// What a user gave there; `exact` if nothing.
+model::ErrorClass errors_named(const std::string& errors);
 
 /// Ranks that the arguments name, or 0.
 int ranks_asked(const ParallelArguments& arguments);

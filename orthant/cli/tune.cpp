@@ -48,7 +48,7 @@ engine::TableOptions options_of(const TuneArguments& arguments) {
   const auto policy = std::find(policies.begin(), policies.end(), arguments.policy) - policies.begin();
   engine::TableOptions options{.threads = thread_count(arguments.threads),
                                .policy = static_cast<microbatch::Policy>(policy),
-                               .error = arguments.error == "fast" ? model::ErrorClass::fast : model::ErrorClass::exact,
+                               .error = errors_named(arguments.error),
                                .cache_path = microbatch::store_path(),
                                .most_bytes = engine::available_memory_bytes()};
   // Shared, because the functions below are copied together with the options.
